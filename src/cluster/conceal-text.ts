@@ -8,17 +8,17 @@ import { type Conceal, redact } from '../schema/redact.ts'
 import { classify } from './resources/classify.ts'
 import type { Unrolled } from './resources/unroll.ts'
 
-/** The text of a file as it may be shown: just as long, with `*` for every character of its secrets. */
+/** Masks a file's text for display: same length, with `*` for every character of a secret. */
 export type ConcealText = (file: string, text: string) => string
 
-/** `resources`: whether files may hold resources, whose declarations take a while to load. */
+/** `resources`: whether files may contain resources, whose declarations are slow to load. */
 export async function textConcealer({ resources }: { readonly resources: boolean }): Promise<ConcealText> {
   const { unroll } = resources ? await import('./resources/unroll.ts') : {}
   const { KINDS = [] } = resources ? await import('./kinds/index.ts') : {}
   let declared: ReadonlySet<string> | undefined
   const isSecretName: IsSecretName = (name, value) => {
     declared ??= secretNames([standalone, ...KINDS.map(({ schema }) => schema)].map(({ node }) => node))
-    // Policies have such names too, with rules below them.
+    // Policies use such names too, with rules below them.
     return declared.has(name) || (isCredentialHeader(name) && /^[^{[]/.test(value))
   }
   const named = (text: string, span: Span) => namedIn(text, span, isSecretName)
@@ -34,13 +34,13 @@ export async function textConcealer({ resources }: { readonly resources: boolean
     const spans = parts.flatMap(part =>
       concealedIn(part).flatMap(({ span, whole }) => (whole ? [span] : [...named(text, span)])),
     )
-    // Without a tree there are no places.
+    // A document that cannot be parsed has no paths.
     if (source.documents.some(document => document.broken)) spans.push(...named(text, [0, text.length]))
     return starred(text, spans)
   }
 }
 
-/** `value`: what stands behind the name, as far as that is on its line. */
+/** `value`: the rest of the line after the name. */
 type IsSecretName = (name: string, value: string) => boolean
 type Span = readonly [start: number, end: number]
 
@@ -52,9 +52,9 @@ interface Part {
 }
 
 const SECRET = '\0secret'
-/** Not declared: what in it may be secret, its names have to tell. */
+/** Undeclared content: names alone decide what may be secret. */
 const UNKNOWN = '\0unknown'
-/** A scalar that is not declared, or of another type, where nothing secret is declared: what is wrong has to be seen. */
+/** An undeclared or mistyped scalar where no secret is declared: shown, so that the mistake is visible. */
 const SHOWN = '\0shown'
 
 function concealedIn({ document, schema, path: at, raw }: Part) {
@@ -64,7 +64,7 @@ function concealedIn({ document, schema, path: at, raw }: Part) {
   }
   return [...marked(redact(schema, raw, mark), at)].flatMap(({ path, mark }) => {
     const { range, related } = document.resolve({ code: 'GW102', message: '', path, at: 'value' })
-    // An alias has two places: where it is used, and where its anchor stands.
+    // An alias has two locations: its use and its anchor.
     return [range, ...related.map(place => place.range)].map(({ start, end }) => ({
       span: [start.offset, end.offset] as const,
       whole: mark === SECRET,
@@ -75,9 +75,9 @@ function concealedIn({ document, schema, path: at, raw }: Part) {
 function* marked(value: unknown, path: Path): Generator<{ readonly path: Path; readonly mark: string }> {
   if (value === UNKNOWN) yield { path, mark: UNKNOWN }
   const key = path.at(-1)
-  // A credential at the wrong place is one all the same.
+  // A misplaced credential is still a credential.
   if (value === SHOWN && typeof key === 'string' && isCredentialHeader(key)) yield { path, mark: SECRET }
-  // Where a part of it is one, the place of that part in the file is not known.
+  // If only part of it is secret, the location of that part is unknown.
   if (typeof value === 'string' && value.includes(SECRET)) yield { path, mark: SECRET }
   if (typeof value !== 'object' || value === null) return
   for (const [key, item] of Object.entries(value)) {
@@ -85,7 +85,7 @@ function* marked(value: unknown, path: Path): Generator<{ readonly path: Path; r
   }
 }
 
-/** Values of keys with these names, and whatever stands below such a key further in. */
+/** Values of keys with these names, and everything nested below such keys. */
 function* namedIn(text: string, [start, end]: Span, isSecretName: IsSecretName): Generator<Span> {
   const part = text.slice(start, end)
   let done = 0
@@ -110,7 +110,7 @@ function* namedIn(text: string, [start, end]: Span, isSecretName: IsSecretName):
 
 /** A key between braces or commas. */
 const FLOW = /[{,]\s*(["']?)([\w.-]+)\1\s*:\s*/g
-/** What ends a value, by its first character. */
+/** The closing character of a value, by its first character. */
 const CLOSING = new Map([
   ['"', '"'],
   ["'", "'"],
@@ -118,21 +118,21 @@ const CLOSING = new Map([
 ])
 const PLAIN_END = /[,}\]\n]|$/
 
-/** Where a value of a flow map ends; one that nobody closes ends where the text does. */
+/** The end of a value in a flow map; an unterminated one ends with the text. */
 function flowEnd(text: string, from: number): number {
   const closing = CLOSING.get(text.charAt(from))
   if (closing === undefined) return from + text.slice(from).search(PLAIN_END)
   const at = text.indexOf(closing, from + 1)
   return at < 0 ? text.length : at + 1
 }
-/** Indentation and dashes, a key, what follows it. */
+/** Indentation and dashes, a key, the rest. */
 const LINE = /^([ \t]*(?:- +)*)(?:(["']?)([\w.-]+)\2[ \t]*:(?=\s|$))?[ \t]*(.*)$/gm
 
 function columnOf(text: string, offset: number): number {
   return offset - (text.lastIndexOf('\n', offset - 1) + 1)
 }
 
-/** A variable's name says nothing of its value. */
+/** A reference to a variable discloses nothing. */
 const VARIABLE = /^["']?\$(?:\{\w+\}|\w+)["']?$/
 
 function starred(text: string, spans: readonly Span[]): string {

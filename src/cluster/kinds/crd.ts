@@ -5,13 +5,13 @@ import { KINDS } from './index.ts'
 import type { OwnKind, ResourceKind } from './resource.ts'
 
 export interface CrdOptions {
-  /** The API group of the Proxy kinds; with `public` it is always the public one. */
+  /** The API group of the Proxy kinds; with `public` always the public one. */
   readonly group?: string
-  /** The names of the public system instead of our own. */
+  /** Use the names of the public system instead of our own. */
   readonly public: boolean
 }
 
-/** The CustomResourceDefinitions of our kinds, by which an API server holds to the same declarations as `validate`. */
+/** The CustomResourceDefinitions of our kinds, generated from the declarations that `validate` uses. */
 export function customResourceDefinitions(options: CrdOptions): readonly JsonSchema[] {
   return KINDS.flatMap(kind => (kind.own ? [definition(kind, kind.own, options)] : []))
 }
@@ -60,7 +60,7 @@ function namesOf(kind: string, short: string) {
   }
 }
 
-/** As the API server names a kind in paths and rules. */
+/** The plural by which the API server names a kind in paths and rules. */
 export function pluralOf(kind: string): string {
   return plural(kind.toLowerCase())
 }
@@ -71,7 +71,7 @@ function plural(singular: string): string {
   return singular.endsWith('s') ? singular : `${singular}s`
 }
 
-/** The API server itself checks what every object has, and lets nobody else do so. */
+/** The API server checks the common fields by itself, and rejects schemas for them. */
 function rootSchema(schema: Schema<unknown>): JsonSchema {
   const { properties, ...rest } = emitStructural(schema) as JsonSchema & { properties: JsonSchema }
   const { node } = schema as { node: ObjectNode }

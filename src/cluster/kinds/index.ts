@@ -19,7 +19,7 @@ import { service } from './service.ts'
 import { tcpRoute, udpRoute } from './tcp-route.ts'
 import { tlsRoute } from './tls-route.ts'
 
-/** Every kind that is checked: ours, then those of the Gateway API, then those of Kubernetes that they refer to. */
+/** All supported kinds: ours, then the Gateway API's, then those of Kubernetes that they reference. */
 export const KINDS: readonly ResourceKind[] = [
   proxyBackend,
   proxyModel,
@@ -43,14 +43,14 @@ export const KINDS: readonly ResourceKind[] = [
   namespace,
 ]
 
-/** The kind that a document's group and kind name, whatever its version. */
+/** The kind for a document's group and kind, in any version. */
 export function kindFor(group: string, kind: string): ResourceKind | undefined {
   return KINDS.find(({ group: own, kind: name, own: ours }) =>
     ours ? kind === name || (kind === ours.alias && group === ours.aliasGroup) : kind === name && group === own,
   )
 }
 
-/** Names that documents of these groups may say, for suggestions. */
+/** Kind names that documents of these groups may use, for suggestions. */
 export function kindNamesOf(group: string): readonly string[] {
   return KINDS.flatMap(({ kind, group: own, own: ours }) => {
     if (ours) return group === ours.aliasGroup ? [ours.alias, kind] : [kind]

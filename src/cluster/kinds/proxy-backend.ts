@@ -107,7 +107,7 @@ const group = object('provider group', {
 interface Group {
   readonly providers: readonly { readonly name: string }[]
 }
-/** Policies aim at a provider by name alone, so a name means one provider of the whole backend. */
+/** Policies target a provider by name alone, so names are unique within the whole backend. */
 function providerNamesDiffer(value: Record<string, unknown>): readonly ObjectProblem[] {
   const seen = new Set<string>()
   const problems: ObjectProblem[] = []

@@ -67,7 +67,7 @@ function isTarget({ kind, group }: Target): boolean {
   return Object.hasOwn(TARGETS, kind) && TARGETS[kind] === group
 }
 
-/** Each rule sees one target at a time; a problem hangs on the target's field. */
+/** Checks one target at a time; problems are reported at the target's field. */
 type TargetRule = (
   target: Target,
   spec: Spec,
@@ -140,7 +140,7 @@ const TARGET_RULES: readonly TargetRule[] = [
       : undefined,
 ]
 
-/** For each of the lists: all its targets, by the name `t`, fit. */
+/** Holds if all targets, bound to `t`, satisfy the condition, in each of the lists. */
 const targetsFit = (condition: string) =>
   ['targetRefs', 'targetSelectors']
     .map(list => `(!has(self.${list}) || self.${list}.all(t, ${condition}))`)
@@ -209,7 +209,7 @@ function targetRules(value: Record<string, unknown>): readonly ObjectProblem[] {
   const targets = spec[list] ?? []
   const problems: ObjectProblem[] = []
   targets.forEach((target, index) => {
-    // The first rule that a target breaks explains the others.
+    // The first rule that a target violates explains the others.
     for (const rule of TARGET_RULES) {
       const broken = rule(target, spec)
       if (!broken) continue

@@ -15,14 +15,14 @@ import {
 import { dnsLabel, labelKeyProblem, labelValue, subdomain } from '../../schema/resource-scalars.ts'
 import type { Rule } from '../../schema/rules.ts'
 
-/** One kind of declarative resource: what it is called and what a document of it may hold. */
+/** One kind of declarative resource: its names and its schema. */
 export interface ResourceKind {
-  /** The name used throughout; documents may say one of `aliases` instead. */
+  /** The canonical name; documents may use one of `aliases` instead. */
   readonly kind: string
   /** Empty for the core group. */
   readonly group: string
   readonly versions: readonly string[]
-  /** The kinds of this project: accepted in any group under `kind`, and in one public group under the alias. */
+  /** Set for the kinds of this project: accepted in any group under `kind`, and in one public group under the alias. */
   readonly own?: OwnKind
   readonly namespaced: boolean
   readonly schema: Schema<unknown>
@@ -31,12 +31,12 @@ export interface ResourceKind {
 export interface OwnKind {
   readonly alias: string
   readonly aliasGroup: string
-  /** What people type for the kind, under each of its names. */
+  /** The short name of the kind, for each of its names. */
   readonly short: string
   readonly aliasShort: string
   /** Columns of `kubectl get`, before the age. */
   readonly columns: readonly Column[]
-  /** It changes what other resources do. */
+  /** It modifies the behavior of other resources. */
   readonly attaches: boolean
 }
 interface Column {
@@ -44,7 +44,7 @@ interface Column {
   readonly type: 'string'
   readonly jsonPath: string
 }
-/** The status of a condition, wherever in the status `conditions` stands. */
+/** The status of a condition, with `conditions` anywhere in the status. */
 export function conditionColumn(type: string, conditions: string): Column {
   return { name: type, type: 'string', jsonPath: `${conditions}[?(@.type=="${type}")].status` }
 }
@@ -67,7 +67,7 @@ const metadataFields = {
   managedFields: opt(list(json), 'Set by the API server.'),
 }
 
-/** `name`: the form that the kind's names have. */
+/** `name`: the format of the kind's names. */
 function metadata(name: Schema<string>) {
   return object(
     'metadata',
@@ -76,10 +76,10 @@ function metadata(name: Schema<string>) {
   )
 }
 
-/** What is known of a kind before its fields: enough to recognize its documents. */
+/** What identifies a kind's documents, before its fields are loaded. */
 type Identity = Omit<ResourceKind, 'schema'>
 interface KindOptions {
-  /** The form that names have. */
+  /** The format of names. */
   readonly name?: Schema<string>
   readonly check?: Rule
 }
@@ -87,7 +87,7 @@ type Documented<F extends Fields> = Identity & {
   readonly schema: ObjectSchema<ReturnType<typeof identifying> & F>
 }
 
-/** A kind whose documents hold `apiVersion`, `kind`, `metadata` and these fields. */
+/** A kind whose documents have `apiVersion`, `kind`, `metadata` and these fields. */
 export function defineKind<F extends Fields>(identity: Identity, fields: F, o: KindOptions = {}): Documented<F> {
   const { name = subdomain, ...rest } = o
   return { ...identity, schema: object(identity.kind, { ...identifying(identity, name), ...fields }, rest) }
@@ -105,7 +105,7 @@ function identifying({ kind, group, versions, own }: Identity, name: Schema<stri
   }
 }
 
-/** What the API server writes about kinds that are not ours: not checked. */
+/** The status of other projects' kinds: not checked. */
 export const foreignStatus = opt(map(json), 'Written by controllers.')
 
 const condition = object('condition', {

@@ -7,7 +7,7 @@ const rule = object('route rule', {
   name: ruleName,
   backendRefs: req(list(routeBackend({}), { min: 1, max: 16 }), 'Where connections go.'),
 })
-/** The rules of a route that sees connections, not requests. */
+/** The rules of a route for connections, not requests. */
 export const connectionRules = req(list(rule, { min: 1, max: 16 }), 'What is done with connections.')
 const spec = object('connection route', { ...attachment, rules: connectionRules }, { check: parentsDiffer })
 

@@ -8,11 +8,11 @@ import { type KubeObject, namespaced, type Replica } from './replica.ts'
 const RBAC = 'rbac.authorization.k8s.io'
 const READ = ['get', 'list', 'watch']
 
-/** The account that a replica has, and what it may do: read what is translated, write statuses, elect a leader. */
+/** The service account of a replica and its permissions: read the translated kinds, write statuses, elect a leader. */
 export function access(replica: Replica, ownGroups: readonly string[]): KubeObject[] {
   const { namespace, name } = replica
   const subjects = [{ kind: 'ServiceAccount', name, namespace }]
-  // Those of the whole cluster have no owner that could be collected with them.
+  // Cluster-wide objects have no owner with which they could be garbage-collected.
   const clusterWide = { name: `gwctl:${namespace}:${replica.gateway.name}`, labels: replica.labels }
   const roleRef = (kind: string, of: string) => ({ apiGroup: RBAC, kind, name: of })
   return [
@@ -36,7 +36,7 @@ const LEASES = {
   verbs: ['create', 'get', 'list', 'patch', 'update', 'watch'],
 }
 
-/** Of every kind that is translated; those that nobody writes a status of are only read. */
+/** Covers every translated kind; those without a status are read-only. */
 function clusterRules(ownGroups: readonly string[]): Fields[] {
   const byGroup = new Map<string, ResourceKind[]>()
   for (const kind of KINDS) {
@@ -52,7 +52,7 @@ function clusterRules(ownGroups: readonly string[]): Fields[] {
     })
 }
 
-/** Statuses of the core kinds are the cluster's, and the parameters have none. */
+/** Statuses of the core kinds belong to the cluster, and parameters have none. */
 function hasStatus({ group, kind, schema }: ResourceKind): boolean {
   return group !== '' && kind !== 'ProxyParameters' && (schema.node as ObjectNode).fields.status !== undefined
 }

@@ -6,7 +6,7 @@ import type { Parameters } from './parameters.ts'
 import { amountOf } from './quantity.ts'
 import { type KubeObject, meshOf } from './replica.ts'
 
-/** Says what an API server would refuse of what the parameters come to, or nobody would serve. */
+/** Reports combined parameters that an API server would reject, or that no replica could serve. */
 export function checkParameters(parameters: Parameters, kind: string): void {
   checkImage(parameters)
   checkResources(parameters)
@@ -57,7 +57,7 @@ function checkImage(parameters: Parameters): void {
   }
 }
 
-/** An API server refuses a Pod that asks for more than it may have. */
+/** An API server rejects a Pod whose requests exceed its limits. */
 function checkResources(parameters: Parameters): void {
   const { limits = {}, requests = {} } = parameters.spec.resources ?? {}
   for (const [name, request] of Object.entries({ cpu: '100m', memory: '128Mi', ...requests })) {
@@ -81,7 +81,7 @@ function checkVariables(parameters: Parameters): void {
   }
 }
 
-/** A level may set the kind, and the other one have the overlay. */
+/** One level may set the kind, and the other one the overlay. */
 function checkOverlayKinds(parameters: Parameters, kind: string): void {
   const misfits = kind === 'Deployment' ? ['daemonSet'] : ['deployment', 'horizontalPodAutoscaler']
   for (const level of parameters.levels) {
@@ -93,7 +93,7 @@ function checkOverlayKinds(parameters: Parameters, kind: string): void {
   }
 }
 
-/** What overlays have left without a field that it cannot be without. */
+/** Reports required fields that overlays have removed. */
 export function checkObject({ kind, spec }: KubeObject, parameters: Parameters): void {
   if (kind !== 'HorizontalPodAutoscaler' || asFields(spec)?.maxReplicas !== undefined) return
   const message = 'an autoscaler needs `maxReplicas`: write it in `spec`'

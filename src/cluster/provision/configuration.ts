@@ -13,7 +13,7 @@ const CATALOGS = '/etc/agentgateway/model-catalog'
 export interface CatalogSource {
   readonly configMap: string
   readonly key: string
-  /** In the container. */
+  /** Path in the container. */
   readonly file: string
 }
 
@@ -31,7 +31,7 @@ export function catalogsOf({ spec }: Parameters): CatalogSource[] {
   )
 }
 
-/** The file of the replica: `rawConfig`, and over it what the typed fields say. */
+/** The configuration of the replica: `rawConfig`, overridden by the typed fields. */
 export function configurationOf(parameters: Parameters): Fields {
   const { rawConfig, logging } = parameters.spec
   const raw = asFields(rawConfig) ?? {}
@@ -48,8 +48,8 @@ export function configurationText(configuration: Fields): string {
 }
 
 /**
- * Finds what a replica would refuse in its file, at the fields that say it. `catalog`: the text that a ConfigMap holds;
- * undefined where that is not known.
+ * Reports what a replica would reject in its configuration, at the fields concerned. `catalog`: the content of the
+ * ConfigMap, undefined if unknown.
  */
 export async function checkConfiguration(
   configuration: Fields,
@@ -75,13 +75,13 @@ export async function checkConfiguration(
     },
     advice: false,
   })
-  // What is mounted besides is not here to be read.
+  // Mounted files cannot be read here.
   for (const diagnostic of diagnostics) if (diagnostic.code !== 'GW206') report(diagnostic)
 }
 
 const NO_PRICES = '{"providers": {}}'
 
-/** The port of an address of the process; undefined when it is switched off or no port. */
+/** The port of a process address. Undefined if it is switched off or has no port. */
 export function portOf(
   configuration: Fields,
   field: 'readinessAddr' | 'statsAddr',

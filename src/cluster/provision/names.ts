@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** What a Service may be called, and a label may hold. */
+/** Valid as the name of a Service and as a label value. */
 const LABEL = /^[a-z]([-a-z0-9]{0,61}[a-z0-9])?$/
 
-/** A name that every object can have: the Gateway's own, or its beginning and a hash of it. */
+/** A name that is valid for every kind: the Gateway's own, or its prefix with a hash. */
 export function safeName(name: string): string {
   if (LABEL.test(name)) return name
   const plain = name.replaceAll(/[^-a-z0-9]/g, '-').replace(/^(?![a-z])/, 'gw-')

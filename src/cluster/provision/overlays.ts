@@ -16,7 +16,7 @@ const KIND_OF: Readonly<Record<Overlay, string>> = {
   horizontalPodAutoscaler: 'HorizontalPodAutoscaler',
 }
 
-/** Objects that there are only where a level asks for them. */
+/** Objects created only on request of a level. */
 export function askedFor(replica: Replica, workload: KubeObject): KubeObject[] {
   const { parameters, selector } = replica
   const asked = (overlay: Overlay) => parameters.levels.some(level => overlayOf(level, overlay) !== undefined)
@@ -40,7 +40,7 @@ function overlayOf(level: Resource, overlay: Overlay): Fields | undefined {
   return asFields(specOf(level)[overlay])
 }
 
-/** Lays what the levels say of an object over it, the class first. */
+/** Applies the overlays of all levels to an object, the class first. */
 export function overlaid(object: KubeObject, replica: Replica): KubeObject {
   const overlay = OVERLAYS.find(name => KIND_OF[name] === object.kind)
   if (overlay === undefined) return object

@@ -8,10 +8,10 @@ import { place, type Resource } from '../resources/resource.ts'
 import { type ClusterView, specOf } from '../translate/cluster-view.ts'
 import type { Report } from './replica.ts'
 
-/** What the parameters of a Gateway and of its class say together. */
+/** The combined parameters of a Gateway and its class. */
 export class Parameters {
   readonly spec: ParametersSpec
-  /** Of the class, then of the Gateway: the later one wins. */
+  /** The class, then the Gateway: later levels win. */
   readonly levels: readonly Resource[]
   readonly gateway: Resource
   readonly #report: Report
@@ -23,12 +23,12 @@ export class Parameters {
     this.#report = report
   }
 
-  /** The level that has said what stands at `path` of the spec, the last one first. */
+  /** The level that sets `path` of the spec; the last one wins. */
   levelOf(path: Path): Resource | undefined {
     return this.levels.findLast(level => valueAt(level.raw, ['spec', ...path]) !== undefined)
   }
 
-  /** A finding about what a level says at `path` of its spec; without one, about the Gateway. */
+  /** Reports a finding at `path` of a level's spec, or on the Gateway if no level sets it. */
   report(finding: Finding, level = this.levelOf(finding.path)): void {
     const from = level ?? this.gateway
     const path = level ? [...from.path, 'spec', ...finding.path] : from.path
@@ -36,7 +36,10 @@ export class Parameters {
   }
 }
 
-/** The overlays are not in `spec`: each level has its own. Undefined where the parameters that are named do not exist: nothing can be said of them. */
+/**
+ * Overlays are not part of `spec`: each level has its own. Undefined if the referenced parameters do not exist, so
+ * nothing is known.
+ */
 export function parametersFor(gateway: Resource, cluster: ClusterView, report: Report): Parameters | undefined {
   const className = asText(specOf(gateway).gatewayClassName) ?? ''
   const gatewayClass = cluster.find('GatewayClass', undefined, className)
@@ -64,9 +67,9 @@ export function parametersFor(gateway: Resource, cluster: ClusterView, report: R
   return spec === INVALID ? undefined : new Parameters(spec, levels, gateway, report)
 }
 
-/** Fields of which the later level replaces the whole. */
+/** Fields that the later level replaces as a whole. */
 const REPLACED = ['rawConfig', 'shutdown', 'spiffe'] as const
-/** Maps of which the later level replaces single fields. */
+/** Maps that are merged field by field. */
 const BY_FIELD = ['workload', 'logging', 'image', 'istio'] as const
 export const OVERLAYS = [
   'deployment',
@@ -96,7 +99,7 @@ function merge(levels: readonly Fields[], own: Resource | undefined): Fields {
   return out
 }
 
-/** By quantity; an empty map clears, claims are replaced. */
+/** Merged per quantity; an empty map clears, claims are replaced. */
 function mergeResources(before: Fields | undefined, now: Fields): Fields {
   const out: Record<string, unknown> = { ...before }
   for (const field of ['limits', 'requests']) {

@@ -15,31 +15,31 @@ import { service } from './service.ts'
 import { sessionSecretName, workload } from './workload.ts'
 
 export interface ProvisionOptions {
-  /** Of gwctl: the image's tag, unless the parameters name one. */
+  /** gwctl's version: the image tag, unless the parameters set one. */
   readonly version: string
-  /** `namespace/name` of the only Gateway. */
+  /** `namespace/name` of the only Gateway to provision. */
   readonly gateway?: string
-  /** The key of a Gateway whose Secret is not among the resources; undefined: nobody knows one. */
+  /** The session key of a Gateway whose Secret is not in the input. Undefined for none. */
   newKey(): string | undefined
 }
 
 export interface Provisioned {
   readonly gateway: Resource
   readonly objects: readonly KubeObject[]
-  /** `namespace/name` of the Secret with its session key. */
+  /** `namespace/name` of the Secret with the session key. */
   readonly keySecret: string
-  /** It holds none: each replica makes its own. */
+  /** The Secret is empty: each replica generates its own key. */
   readonly withoutKey: boolean
-  /** No parameters say where the image comes from. */
+  /** No parameters set the image's registry and repository. */
   readonly ownImage: boolean
 }
 
-/** The ports of the replica itself, where its file does not say others. */
+/** The replica's own ports, unless its configuration sets others. */
 const ADMIN = 15_000
 const STATS = 15_020
 const READINESS = 15_021
 
-/** The objects that run each Gateway of ours, in the order in which they are needed. The same input gives the same. */
+/** The objects that run each of our Gateways, in the order of creation. Deterministic. */
 export async function provision(
   resources: readonly Resource[],
   options: ProvisionOptions,
@@ -52,7 +52,7 @@ export async function provision(
   const gateways: Provisioned[] = []
   for (const state of findGateways(new Work(cluster, { ...plain, ...only }))) {
     const parameters = parametersFor(state.gateway, cluster, report)
-    // That they do not exist has been told of the reference.
+    // The missing reference has been reported.
     if (!parameters) continue
     const replica = replicaOf(state.gateway, parameters, options.version)
     gateways.push(await objectsOf(replica, state, { cluster, options, report }))
@@ -101,7 +101,7 @@ async function objectsOf(replica: Replica, state: GatewayState, s: Surroundings)
   }
 }
 
-/** The key that is in use: another one would end all sessions. */
+/** The key in use, since a new one would end all sessions. */
 function keyOf(replica: Replica, { cluster, options, report }: Surroundings): string | undefined {
   const secret = cluster.find('Secret', replica.namespace, sessionSecretName(replica))
   const key = secret && dataOf(secret, 'key')?.toString('utf8').trim()
@@ -119,13 +119,13 @@ function keyOf(replica: Replica, { cluster, options, report }: Surroundings): st
   return key
 }
 
-/** Without a key the Secret is there for one: applying it again leaves alone what others have put in. */
+/** Without a key the Secret is a placeholder: applying it again preserves a key that others have added. */
 function keySecret(replica: Replica, key: string | undefined): KubeObject {
   const data: Fields = key === undefined ? {} : { data: { key: Buffer.from(key).toString('base64') } }
   return namespaced(replica, 'v1', 'Secret', { type: 'Opaque', ...data }, sessionSecretName(replica))
 }
 
-/** The API groups in which kinds of our own are met. */
+/** The API groups in which our kinds occur. */
 function ownGroups(cluster: ClusterView): readonly string[] {
   const found = cluster.all.flatMap(({ kind, group }) => (kind.own && group !== '' ? [group] : []))
   return [...new Set(['agentgateway.dev', ...found])].sort()

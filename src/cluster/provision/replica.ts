@@ -7,7 +7,7 @@ import type { Parameters } from './parameters.ts'
 
 export type Report = (diagnostic: Diagnostic) => void
 
-/** An object for the API server, as it is written. */
+/** An object for the API server. */
 export interface KubeObject {
   readonly apiVersion: string
   readonly kind: string
@@ -15,18 +15,18 @@ export interface KubeObject {
   readonly [field: string]: unknown
 }
 
-/** What all objects of one Gateway share. */
+/** Common to all objects of one Gateway. */
 export interface Replica {
   readonly gateway: Resource
   readonly namespace: string
-  /** Of every object: the Gateway's, or one that every kind can have. */
+  /** The name of every object: the Gateway's, or one that is valid for every kind. */
   readonly name: string
   readonly parameters: Parameters
-  /** By which Pods are found. */
+  /** Selects the Pods. */
   readonly selector: Fields
   readonly labels: Fields
   readonly podLabels: Fields
-  /** What `spec.infrastructure` asks for on everything that is made. */
+  /** Annotations that `spec.infrastructure` requests on every object. */
   readonly annotations: Fields
 }
 
@@ -56,15 +56,15 @@ export function replicaOf(gateway: Resource, parameters: Parameters, version: st
   }
 }
 
-/** The gateway speaks for itself in a mesh: nothing is to stand before it. */
+/** The gateway handles mesh traffic by itself: no sidecar or node proxy. */
 const OUT_OF_THE_MESH = { 'istio.io/dataplane-mode': 'none', 'sidecar.istio.io/inject': 'false' }
 
-/** The settings of the mesh, unless they are switched off. */
+/** The mesh settings, unless disabled. */
 export function meshOf({ spec }: Parameters) {
   return spec.istio && spec.istio.enabled !== false ? spec.istio : undefined
 }
 
-/** An object in the Gateway's namespace, which goes when the Gateway goes. */
+/** An object in the Gateway's namespace, owned by the Gateway. */
 export function namespaced(
   replica: Replica,
   apiVersion: string,
@@ -83,7 +83,7 @@ export function namespaced(
   return { apiVersion, kind, metadata, ...rest }
 }
 
-/** An API server knows Gateways by their uid: one in a file has none, unless it was read from a server. */
+/** Owner references require a uid, which a Gateway has only if it was read from a server. */
 function ownedBy({ gateway }: Replica): Fields {
   const uid = asText(asFields(gateway.raw.metadata)?.uid)
   if (uid === undefined) return {}

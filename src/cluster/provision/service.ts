@@ -5,10 +5,10 @@ import { specOf } from '../translate/cluster-view.ts'
 import { allListeners, type GatewayListener, type GatewayState } from '../translate/listeners.ts'
 import { type KubeObject, namespaced, type Replica, type Report } from './replica.ts'
 
-/** Of a Gateway without ports, so that its load balancer exists before them. */
+/** For a Gateway without ports, so that its load balancer can be created first. */
 const NO_PORTS = [{ name: 'listener-443', port: 443, targetPort: 443, protocol: 'TCP' }]
 
-/** The Service in front of the Pods: a port for each port of a listener. */
+/** The Service in front of the Pods: one port per listener port. */
 export function service(
   replica: Replica,
   state: GatewayState,
@@ -51,7 +51,7 @@ function reservedPort({ owner, index, port, name }: GatewayListener) {
   })
 }
 
-/** A load balancer takes one address. */
+/** A load balancer accepts one address. */
 function addressOf(gateway: Resource, report: Report): Fields {
   const addresses = asItems(specOf(gateway).addresses)
   const wrong = addresses.findIndex(({ type }, i) => i > 0 || (asText(type) ?? 'IPAddress') !== 'IPAddress')

@@ -1,7 +1,7 @@
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import { asFields, type Fields, textOf } from '../../schema/untyped.ts'
 
-/** What is wrong with a patch, from its root. */
+/** A problem in a patch, with its path. */
 export interface PatchProblem {
   readonly code: 'GW101' | 'GW103' | 'GW104'
   readonly path: Path
@@ -13,7 +13,7 @@ interface Patching {
   readonly problem: (problem: PatchProblem) => void
 }
 
-/** The field by which items of a list are one: by the list's name. Lists that are not named are replaced whole. */
+/** Merge keys by list name. Other lists are replaced as a whole. */
 export type MergeKeys = Readonly<Record<string, string>>
 
 const POD_KEYS: MergeKeys = {
@@ -32,7 +32,7 @@ const POD_KEYS: MergeKeys = {
   resourceClaims: 'name',
 }
 
-/** As the types of Kubernetes declare them (`patchMergeKey`). */
+/** As declared by the Kubernetes types (`patchMergeKey`). */
 export const MERGE_KEYS: Readonly<Record<string, MergeKeys>> = {
   Deployment: POD_KEYS,
   DaemonSet: POD_KEYS,
@@ -47,9 +47,9 @@ const DELETE_FROM = '$deleteFromPrimitiveList/'
 const RETAIN = '$retainKeys'
 
 /**
- * A strategic merge patch as the API server applies it: maps are merged, null deletes, lists with a merge key are merged
- * by it, `$patch`, `$setElementOrder`, `$retainKeys` and `$deleteFromPrimitiveList` are obeyed. Nothing that is given is
- * changed.
+ * Applies a strategic merge patch as the API server does: maps are merged, null deletes, lists with a merge key are
+ * merged by it; supports `$patch`, `$setElementOrder`, `$retainKeys` and `$deleteFromPrimitiveList`. Does not modify
+ * its arguments.
  */
 export function strategicMerge(original: Fields, patch: Fields, patching: Patching, path: Path = []): Fields {
   const directive = patch[DIRECTIVE]
@@ -88,7 +88,7 @@ function retained(original: Fields, keys: unknown): Record<string, unknown> {
 }
 
 interface FieldPatch {
-  /** The map that holds the field. */
+  /** The map with the field. */
   readonly patch: Fields
   readonly patching: Patching
   readonly path: Path
@@ -148,7 +148,7 @@ function mergeList(old: readonly unknown[], now: readonly unknown[], o: ListPatc
   return ordered(merged, order, old.map(named), named)
 }
 
-/** What the patch names comes in its order; the rest keeps its place before what followed it. */
+/** Items named in the patch take its order; the others stay before their former successors. */
 function ordered(
   merged: readonly unknown[],
   order: readonly unknown[],
@@ -168,7 +168,7 @@ function ordered(
   return [...out, ...rest]
 }
 
-/** A part of a patch that meets nothing to merge with. */
+/** A part of a patch without a counterpart to merge with. */
 function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) {
     return value.filter(item => asFields(item)?.[DIRECTIVE] !== 'delete').map(withoutDirectives)

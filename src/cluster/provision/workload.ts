@@ -5,20 +5,20 @@ import { sha256 } from './names.ts'
 import type { Parameters } from './parameters.ts'
 import { type KubeObject, meshOf, namespaced, type Replica } from './replica.ts'
 
-/** What a workload is made of besides the parameters. */
+/** The input of a workload besides the parameters. */
 export interface Made {
-  /** The file of the replica. */
+  /** The replica's configuration file. */
   readonly text: string
   readonly sessionKey: string | undefined
-  /** Seconds a start may take are counted on this port; undefined: nobody can ask. */
+  /** The port of the probes. Undefined if there can be none. */
   readonly readinessPort: number | undefined
   readonly statsPort: number | undefined
   readonly version: string
 }
 
-/** As the public system names it, so that overlays for it fit. */
+/** The public system's name, so that overlays for it apply. */
 const CONTAINER = 'agentgateway'
-/** Without a name in it, so that it fits every image. */
+/** Numeric, so that it works with every image. */
 const USER = 10101
 const SPIFFE_MOUNT = '/spiffe-workload-api'
 
@@ -26,7 +26,7 @@ export function sessionSecretName({ name }: Replica): string {
   return `${name}-session-key`
 }
 
-/** The Deployment or DaemonSet that runs replicas of a Gateway. */
+/** The Deployment or DaemonSet that runs the replicas of a Gateway. */
 export function workload(replica: Replica, made: Made): KubeObject {
   const { selector, parameters } = replica
   return namespaced(replica, 'apps/v1', parameters.spec.workload?.kind ?? 'Deployment', {
@@ -37,7 +37,7 @@ export function workload(replica: Replica, made: Made): KubeObject {
   })
 }
 
-/** What a Pod has read at its start stands here as a sum: Pods are replaced when it changes. */
+/** Hashes of the files that Pods read at start: a change replaces the Pods. */
 function podMetadata({ podLabels, annotations }: Replica, made: Made): Fields {
   const scraped = {
     'prometheus.io/path': '/metrics',
@@ -60,7 +60,7 @@ function podSpec(replica: Replica, made: Made): Fields {
   const volumes = volumesOf(replica)
   return {
     serviceAccountName: name,
-    // The account's own setting keeps other Pods from having it mounted.
+    // Overrides the account's setting, which keeps it from other Pods.
     automountServiceAccountToken: true,
     terminationGracePeriodSeconds: parameters.spec.shutdown?.max ?? 60,
     securityContext: { sysctls: [{ name: 'net.ipv4.ip_unprivileged_port_start', value: '0' }] },
@@ -92,14 +92,14 @@ function podSpec(replica: Replica, made: Made): Fields {
   }
 }
 
-/** Serves this Gateway alone, with the file of its ConfigMap. */
+/** Serves only this Gateway, with the file of its ConfigMap. */
 function argumentsOf({ gateway, namespace }: Replica): string[] {
   const className = String(specOf(gateway).gatewayClassName)
   const only = `${namespace}/${gateway.name}`
   return ['run', '--kube', '--gateway-class', className, '--gateway', only, '--settings', '/config/config.yaml']
 }
 
-/** Each part may be given by itself. */
+/** Each part can be set separately. */
 function imageOf({ spec }: Parameters, version: string): string {
   const { registry = '', repository = 'gwctl', tag, digest } = spec.image ?? {}
   const path = registry === '' ? repository : `${registry}/${repository}`
@@ -126,7 +126,7 @@ function probes(port: number | undefined): Fields {
   }
 }
 
-/** What the parameters name in `env` takes the place of what stands here under that name. */
+/** Variables in the parameters' `env` override the defaults by name. */
 function environment(replica: Replica): Fields[] {
   const { gateway, namespace, parameters } = replica
   const { shutdown, logging, env = [] } = parameters.spec

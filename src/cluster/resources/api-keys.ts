@@ -3,7 +3,7 @@ import { asFields, asText, type Fields } from '../../schema/untyped.ts'
 import { labelsOf, type ReportResource, type ResourceGraph, selects } from './graph.ts'
 import { labelOf, type Resource } from './resource.ts'
 
-/** Checks the entries of Secrets and ConfigMaps that policies take API keys from. */
+/** Checks the entries of Secrets and ConfigMaps that provide API keys to policies. */
 export function checkApiKeys(graph: ResourceGraph, report: ReportResource): void {
   const seen = new Set<Resource>()
   for (const policy of graph.list('ProxyPolicy')) {
@@ -32,7 +32,7 @@ function holdersOf(auth: Fields, policy: Resource, graph: ResourceGraph): readon
   return secret ? [secret, ...selected] : selected
 }
 
-/** Messages name the entry, never what it holds. */
+/** Messages name the entry, never its content. */
 function checkEntries(holder: Resource, policy: Resource, report: ReportResource): void {
   const hashesOnly = holder.kind.kind === 'ConfigMap'
   for (const [key, text, path] of entriesOf(holder)) {

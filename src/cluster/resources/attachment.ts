@@ -12,7 +12,7 @@ const KINDS_BY_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   UDP: ['UDPRoute'],
 }
 
-/** Why a Gateway does not take a ListenerSet; undefined when it does. */
+/** Why a Gateway rejects a ListenerSet. Undefined if it accepts it. */
 export function listenersRefusal(set: Resource, gateway: Resource, graph: ResourceGraph): string | undefined {
   const allowed = asFields(asFields(asFields(gateway.raw.spec)?.allowedListeners)?.namespaces) ?? {}
   if ((asText(allowed.from) ?? 'None') === 'None') return 'the Gateway takes no ListenerSets: set `allowedListeners`'
@@ -21,7 +21,7 @@ export function listenersRefusal(set: Resource, gateway: Resource, graph: Resour
     : `the Gateway takes no ListenerSets from namespace \`${set.namespace}\``
 }
 
-/** Why a listener does not take a route; undefined when it does. Parts that are not in the input are given the benefit. */
+/** Why a listener rejects a route. Undefined if it accepts it. Whatever the input lacks is assumed to fit. */
 export function refusal(route: Resource, parent: Resource, listener: Fields, graph: ResourceGraph): string | undefined {
   const name = `listener \`${textOf(listener.name)}\``
   const hosts = asList(asFields(route.raw.spec)?.hostnames).filter(host => typeof host === 'string')
@@ -61,7 +61,7 @@ function allowsNamespace(namespaces: Fields, route: Resource, parent: Resource, 
   return selects((asFields(namespaces.selector) ?? {}) as LabelSelector, labels)
 }
 
-/** Whether some host fits both; `*.` stands for one or more labels. */
+/** Whether some host matches both; `*.` stands for one or more labels. */
 function intersects(a: string, b: string): boolean {
   if (a === b) return true
   if (a.startsWith('*.') && b.startsWith('*.')) return a.endsWith(b.slice(1)) || b.endsWith(a.slice(1))

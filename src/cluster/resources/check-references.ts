@@ -25,8 +25,8 @@ const RESOLVERS: Readonly<Record<FoundReference['refers']['to'], Resolve>> = {
 }
 
 /**
- * Checks the resources against one another. With `partial`, what is not in the input is only noted. What follows from
- * a mistake that has been reported, in a resource or one that was `refused`, is not reported once more.
+ * Checks references between the resources. With `partial`, missing ones are only notes. Consequences of a mistake that
+ * was already reported, in a resource or one that was `refused`, are not reported again.
  */
 export function checkReferences(
   resources: readonly Resource[],

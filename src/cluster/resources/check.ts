@@ -5,36 +5,36 @@ import { labelOf, type Resource } from './resource.ts'
 import type { Skipped, Unrolled } from './unroll.ts'
 
 export interface CheckOptions extends Engines {
-  /** Names that the input does not hold are not mistakes: they become notes. */
+  /** Missing resources are reported as notes, not mistakes. */
   readonly partial: boolean
-  /** Each resource by itself: what they refer to is not looked for. */
+  /** Checks each resource by itself, without references. */
   readonly alone?: boolean
-  /** Takes apart what is never applied together; unset: all of the input is one set. */
+  /** Separates resources that are never applied together. Unset: all of the input is one set. */
   readonly partition?: (resources: readonly Resource[]) => readonly ResourceSet[]
 }
 
 /** Resources that are applied together. */
 export interface ResourceSet {
-  /** To tell it from the others; undefined where there is only one. */
+  /** Distinguishes it from the others. Undefined if there is only one. */
   readonly name: string | undefined
   readonly resources: readonly Resource[]
 }
 
 export interface Checked {
-  /** In the order of the input; those of the text itself (`Source.diagnostics`) are not among them. */
+  /** In input order, without those of the text itself (`Source.diagnostics`). */
   readonly diagnostics: readonly Diagnostic[]
-  /** Documents that hold something. */
+  /** Number of non-empty documents. */
   readonly documents: number
   readonly skipped: readonly Skipped[]
   readonly resources: readonly Resource[]
   readonly sets: readonly ResourceSet[]
-  /** Made for their expressions, where there were any. */
+  /** Created if there are expressions. */
   readonly engines: Engines
 }
 
 /**
- * Checks declarative resources: each by itself, then all together. `source` is read without variables. The kinds load
- * with the first call, so that who only might meet resources does not pay for them.
+ * Checks declarative resources: each by itself, then all together. `source` is read without variables. The kinds are
+ * loaded on the first call, so callers that may not meet any resources do not pay for them.
  */
 export async function checkResources(
   inputs: readonly { readonly file: string; readonly source: Source }[],
@@ -59,8 +59,8 @@ export async function checkResources(
 }
 
 /**
- * The findings of several sets as those of one input. What is said of a resource that is in several of them holds when
- * each of them says so: what one lacks, another one has.
+ * Merges the findings of several sets. A finding about a resource in several sets is kept only if all of them have it:
+ * what one set lacks, another one provides.
  */
 export function agreed(sets: readonly ResourceSet[], bySet: readonly (readonly Diagnostic[])[]): Diagnostic[] {
   if (sets.length < 2) return bySet.flat()
@@ -85,7 +85,7 @@ export function agreed(sets: readonly ResourceSet[], bySet: readonly (readonly D
   })
 }
 
-/** Says in which of several sets a finding was made. */
+/** Adds the name of the set to a finding. */
 function inSet(d: Diagnostic, name: string | undefined): Diagnostic {
   if (name === undefined) return d
   const note = `in the set of \`${name}\``

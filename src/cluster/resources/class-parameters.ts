@@ -2,7 +2,7 @@ import { asFields, asText } from '../../schema/untyped.ts'
 import { canonical, type ReportResource, type ResourceGraph } from './graph.ts'
 import { labelOf, type Resource } from './resource.ts'
 
-/** GW546: settings that count on the parameters of a Gateway, and stand on those of a GatewayClass. */
+/** GW546: settings that require a Gateway's parameters, on those of a GatewayClass. */
 export function checkClassParameters(graph: ResourceGraph, report: ReportResource): void {
   const used = new Set(graph.list('Gateway').map(gateway => parametersOf(gateway, graph)))
   for (const gatewayClass of graph.list('GatewayClass')) {

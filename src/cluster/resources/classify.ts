@@ -1,7 +1,7 @@
 import { standalone } from '../../config/standalone/standalone.ts'
 import type { SourceDocument } from '../../diagnostics/source.ts'
 
-/** What a document is, by its top level alone. Imports no kind: a standalone file never pays for them. */
+/** Classifies a document by its top level alone. Imports no kinds, so standalone files do not pay for them. */
 export type DocumentClass = 'resource' | 'standalone' | 'foreign' | 'nothing'
 
 const STANDALONE: ReadonlySet<string> = new Set(Object.keys(standalone.node.fields))
@@ -15,7 +15,7 @@ export function classify(document: SourceDocument): DocumentClass {
   return keys.length === 0 || keys.some(key => STANDALONE.has(key)) ? 'standalone' : 'foreign'
 }
 
-/** The first keys of a document, to say what it is instead. */
+/** The first keys of a document, to describe it. */
 export function keysOf(value: unknown): string {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return 'no map'
   const keys = Object.keys(value)

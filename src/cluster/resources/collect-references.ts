@@ -3,7 +3,7 @@ import type { Node, ObjectNode, Reference, ShapesNode } from '../../schema/build
 import type { Fields } from '../../schema/untyped.ts'
 import type { Written } from './resource.ts'
 
-/** A reference as it is written, in a resource that may have other mistakes. */
+/** A reference as written, in a resource that may have other mistakes. */
 export interface FoundReference {
   readonly from: Written
   readonly refers: Reference
@@ -12,12 +12,12 @@ export interface FoundReference {
   readonly path: Path
 }
 
-/** Whether references may stand in what is declared so, as far as it is known. */
+/** Whether a declaration may contain references, as far as known. */
 export type Known = Map<Node, boolean>
 
 /**
- * Follows declaration and text side by side: what is declared to refer is found wherever it stands. `known` is shared by
- * calls for many resources.
+ * Walks declaration and document together, and finds references wherever they are declared. `known` is shared between
+ * resources.
  */
 export function collectReferences(from: Written, known?: Known): FoundReference[] {
   const found: FoundReference[] = []
@@ -33,7 +33,7 @@ interface Walk {
   readonly known: Known | undefined
 }
 
-/** A declaration that may hold itself is not followed. */
+/** Recursive declarations are not followed. */
 function mayRefer(node: Node | undefined, known: Known): boolean {
   if (node === undefined) return false
   const before = known.get(node)
@@ -62,7 +62,7 @@ function looksInside(node: Node, known: Known): boolean {
   }
 }
 
-/** `path` is one array that follows the walk. */
+/** `path` is a single mutable array. */
 function walk(node: Node, value: unknown, path: (string | number)[], w: Walk): void {
   if (typeof value !== 'object' || value === null || (w.known && !mayRefer(node, w.known))) return
   switch (node.kind) {

@@ -8,7 +8,7 @@ interface Edge {
   readonly to: Resource
 }
 
-/** Routes that delegate to one another in a circle, and backends that are each reached through the other. */
+/** Reports routes that delegate in a cycle, and backends that are reached through one another. */
 export function reportCycles(
   references: ReadonlyMap<Resource, readonly FoundReference[]>,
   graph: ResourceGraph,

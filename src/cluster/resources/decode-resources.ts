@@ -15,7 +15,7 @@ interface Decoded {
   readonly findings: readonly Finding[]
 }
 
-/** Checks each resource by itself. The expression engine loads only when one of them holds an expression. */
+/** Checks each resource by itself. The expression engine is loaded only if one of them contains an expression. */
 export async function decodeResources(
   written: readonly Written[],
   engines: Engines,
@@ -31,7 +31,7 @@ export async function decodeResources(
 }
 
 async function decodeOne(written: Written, engines: Engines): Promise<Decoded> {
-  // Encrypted with SOPS: names and keys can be referred to, and nobody here can tell what the values are.
+  // Encrypted with SOPS: names and keys can be referenced, values are unknown.
   if (asFields(written.raw.sops)) return { resource: { ...written, mistakes: [written.path] }, findings: [] }
   for (;;) {
     const findings: Finding[] = []

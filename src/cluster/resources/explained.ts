@@ -4,7 +4,7 @@ import type { FoundReference } from './collect-references.ts'
 import { canonical, type ResourceFinding } from './graph.ts'
 import type { Resource } from './resource.ts'
 
-/** A resource of which not even kind and name are sure; what is missing elsewhere may be this. */
+/** A resource whose kind and name are uncertain; it may be one that is missing elsewhere. */
 export interface Lost {
   /** Any kind when undefined. */
   readonly kind?: string | undefined
@@ -13,8 +13,8 @@ export interface Lost {
 }
 
 /**
- * Resources with a mistake in what others find them by: in their metadata, so that they may be meant to have another
- * name or namespace, or anywhere in a grant.
+ * Resources with a mistake in what identifies them: in their metadata, so that their name or namespace may be wrong, or
+ * anywhere in a grant.
  */
 export function unsure(resources: readonly Resource[]): readonly Lost[] {
   return resources
@@ -22,17 +22,17 @@ export function unsure(resources: readonly Resource[]): readonly Lost[] {
     .map(({ kind, name }) => ({ kind: kind.kind, name }))
 }
 
-/** A mistake that has been reported says it all about this reference: its text, or the resource that it stands in. */
+/** Whether the reference has a reported mistake: in its text, or in the resource that contains it. */
 export function isBlurred({ path }: FoundReference, from: Resource): boolean {
   if (hasWrongMetadata(from)) return true
-  // What a mistake is about may stand beside the reference: the model to ask for, a second variant.
+  // The mistake may be in a neighboring field: the model to request, a second variant.
   const around = typeof path.at(-1) === 'number' ? path : path.slice(0, -1)
   return from.mistakes.some(
     mistake => leadsTo(mistake, path) || leadsTo(around, mistake.slice(0, -1)) || leadsTo(path, mistake),
   )
 }
 
-/** The finding follows from a mistake that has been reported somewhere else. */
+/** Whether the finding is a consequence of a mistake reported elsewhere. */
 export function isExplained(finding: ResourceFinding, ref: FoundReference, lost: readonly Lost[]): boolean {
   if (finding.elsewhere?.some(({ resource }) => resource.mistakes.length > 0)) return true
   if (finding.unresolved !== true) return false

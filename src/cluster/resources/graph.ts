@@ -3,18 +3,18 @@ import { asFields, asList, asText, type Fields, textOf } from '../../schema/unty
 import type { LabelSelector } from '../kinds/resource.ts'
 import type { Resource } from './resource.ts'
 
-/** A finding about one resource that may point into others. */
+/** A finding about one resource, which may point into others. */
 export interface ResourceFinding extends Finding {
   readonly resource: Resource
-  /** The name is not in the input: no mistake when the input is known to be a part. */
+  /** The name is not in the input, which is no mistake if the input is known to be partial. */
   readonly unresolved?: boolean
-  /** What is missing may be in a file that was not named. */
+  /** The missing resource may be in a file that was not given. */
   readonly outOfSight?: boolean
   readonly elsewhere?: readonly { readonly resource: Resource; readonly path: Path; readonly message: string }[]
 }
 export type ReportResource = (finding: ResourceFinding) => void
 
-/** All resources of the input, found by what references name. */
+/** All resources of the input, indexed for references. */
 export class ResourceGraph {
   readonly all: readonly Resource[]
   readonly #byId = new Map<string, Resource>()
@@ -52,13 +52,13 @@ export class ResourceGraph {
     return this.#byId.get(idOf(kind, namespace, name))
   }
 
-  /** Resources of a kind in a namespace; in every namespace when it is undefined. */
+  /** Resources of a kind in a namespace, or in all namespaces if it is undefined. */
   list(kind: string, namespace?: string): readonly Resource[] {
     const all = this.#byKind.get(kind) ?? []
     return namespace === undefined ? all : all.filter(each => each.namespace === namespace)
   }
 
-  /** Whether a ReferenceGrant lets resources of this kind and namespace refer to the target. */
+  /** Whether a ReferenceGrant permits resources of this kind and namespace to reference the target. */
   permits(
     from: Resource,
     to: { readonly group: string; readonly kind: string; readonly namespace: string; readonly name: string },
@@ -98,7 +98,7 @@ function idOf(kind: string, namespace: string | undefined, name: string): string
   return `${kind}/${namespace ?? ''}/${name}`
 }
 
-/** Our kinds under one name, whichever was written. */
+/** Maps the names of our kinds to the canonical one. */
 export function canonical(kind: string): string {
   return kind.replace(/^Agentgateway(?=(Backend|Model|Policy|Parameters)$)/, 'Proxy')
 }

@@ -5,7 +5,7 @@ import { asFields, asText, type Fields } from '../../schema/untyped.ts'
 import { kindFor } from '../kinds/index.ts'
 import { labelOf, type Written } from './resource.ts'
 
-/** An object of an API server as a resource; undefined when it is of no kind or version that is read here. */
+/** An object of an API server as a resource. Undefined for an unsupported kind or version. */
 export function liveResource(raw: Fields): Written | undefined {
   const apiVersion = asText(raw.apiVersion) ?? ''
   const kindName = asText(raw.kind) ?? ''
@@ -29,7 +29,7 @@ export function liveResource(raw: Fields): Written | undefined {
   return resource
 }
 
-/** One object: its parts are named, since there are no lines. */
+/** One object, whose parts are located by name, since there are no lines. */
 class LiveDocument implements SourceDocument {
   readonly index = 1
   readonly of = 1

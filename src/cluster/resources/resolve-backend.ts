@@ -5,10 +5,10 @@ import { canonical, type ReportResource, type ResourceGraph } from './graph.ts'
 import type { Resource } from './resource.ts'
 import { type Named, noPart, notFound, notPermitted } from './unresolved.ts'
 
-/** Kinds of other groups may belong to another implementation, which a part of the input does not show. */
+/** Other kinds may belong to another implementation, which a partial input does not show. */
 const KNOWN_GROUP = /^(agentgateway\.dev|(gateway|inference)\.networking\.k8s\.io)$/
 
-/** A Service with its port, a ProxyBackend, an InferencePool; for HTTP routes also other routes and the models. */
+/** A Service with its port, a ProxyBackend or an InferencePool; for HTTP routes also other routes and models. */
 export function resolveBackend(
   ref: FoundReference,
   from: Resource,
@@ -58,12 +58,12 @@ function unsuitable(to: Named, from: Resource): string | undefined {
   return `${named} is not a backend: a Service, a ProxyBackend or an InferencePool is, each with its own group`
 }
 
-/** `*` and `label=value` choose routes or models at run time. */
+/** `*` and `label=value` select routes or models at run time. */
 function isPattern({ kind, name }: Named): boolean {
   return (kind === 'HTTPRoute' && (name === '*' || name.includes('='))) || (kind === 'ProxyModel' && name === '*')
 }
 
-/** A route that names its parent route agrees by that. */
+/** A route that names its parent route consents to it. */
 function invites(to: Named, from: Resource, graph: ResourceGraph): boolean {
   if (to.kind !== 'HTTPRoute') return false
   const child = graph.find('HTTPRoute', to.namespace, to.name)
@@ -84,7 +84,7 @@ function checkPort(ref: FoundReference, from: Resource, service: Resource, repor
   report(noPart(from, service, [...ref.path, 'port'], { what: 'port', value: port, known: ports }))
 }
 
-/** A number, or an object that holds one under `number`. */
+/** A number, or an object with one under `number`. */
 function portOf(value: unknown): number | undefined {
   const port = asFields(value)?.number ?? value
   return typeof port === 'number' ? port : undefined

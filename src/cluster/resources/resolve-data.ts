@@ -4,7 +4,7 @@ import type { ReportResource, ResourceGraph } from './graph.ts'
 import type { Resource } from './resource.ts'
 import { type Named, noPart, notFound, notPermitted } from './unresolved.ts'
 
-/** A Secret or ConfigMap, and the data keys that are read from it. */
+/** A Secret or ConfigMap, with the data keys that are read. */
 export function resolveData(ref: FoundReference, from: Resource, graph: ResourceGraph, report: ReportResource): void {
   const name = asText(ref.value.name)
   const kind = asText(ref.value.kind) ?? ref.refers.kind

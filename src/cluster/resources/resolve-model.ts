@@ -5,7 +5,7 @@ import type { ReportResource, ResourceGraph } from './graph.ts'
 import { labelOf, type Resource } from './resource.ts'
 import { type Named, notFound } from './unresolved.ts'
 
-/** A target of a virtual model: a concrete model of the namespace, and a name that it answers to. */
+/** A target of a virtual model: a concrete model of the namespace, by a name that it accepts. */
 export function resolveModel(ref: FoundReference, from: Resource, graph: ResourceGraph, report: ReportResource): void {
   const name = asText(ref.value.name)
   if (name === undefined) return

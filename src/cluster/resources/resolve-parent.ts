@@ -6,7 +6,7 @@ import type { ReportResource, ResourceGraph } from './graph.ts'
 import { labelOf, type Resource } from './resource.ts'
 import { type Named, noPart, notFound } from './unresolved.ts'
 
-/** The Gateway, ListenerSet, route or Service that a route or model attaches to, and whether a listener takes it. */
+/** The Gateway, ListenerSet, route or Service that a route or model attaches to, and whether a listener accepts it. */
 export function resolveParent(ref: FoundReference, from: Resource, graph: ResourceGraph, report: ReportResource): void {
   const name = asText(ref.value.name)
   const group = typeof ref.value.group === 'string' ? ref.value.group : GATEWAY_GROUP
@@ -48,7 +48,7 @@ function isParent(group: string, kind: string): boolean {
     : group === GATEWAY_GROUP && ['Gateway', 'ListenerSet', 'HTTPRoute'].includes(kind)
 }
 
-/** The listeners that `sectionName` and `port` leave. */
+/** The listeners selected by `sectionName` and `port`. */
 function chosen(
   ref: FoundReference,
   from: Resource,
@@ -58,7 +58,7 @@ function chosen(
 ): readonly Fields[] {
   const section = asText(ref.value.sectionName)
   const { port } = ref.value
-  // ListenerSets add listeners to a Gateway, but only under their own name.
+  // ListenerSets add listeners to a Gateway, but they are referenced only through the set.
   const named = section === undefined ? listeners : listeners.filter(({ name }) => name === section)
   if (named.length === 0 && section !== undefined) {
     const known = listeners.flatMap(({ name }) => asText(name) ?? [])

@@ -4,7 +4,7 @@ import { canonical, labelsOf, type ReportResource, type ResourceGraph, selects }
 import type { Resource } from './resource.ts'
 import { type Named, noPart, notFound } from './unresolved.ts'
 
-/** What a policy names: the object, and the section or port of it. */
+/** A policy target: the object, and its section or port. */
 export function resolveTarget(ref: FoundReference, from: Resource, graph: ResourceGraph, report: ReportResource): void {
   const name = asText(ref.value.name)
   const kindName = asText(ref.value.kind)
@@ -34,7 +34,7 @@ function checkSection(ref: FoundReference, from: Resource, target: Resource, rep
     report(noPart(from, target, [...ref.path, 'port'], { what: 'port', value: port, known: ports }))
 }
 
-/** The parts that policies may aim at. */
+/** The sections that policies can target. */
 function sectionsOf({ kind, raw }: Resource): { readonly what: string; readonly names: readonly string[] } | undefined {
   const spec = asFields(raw.spec) ?? {}
   switch (kind.kind) {
@@ -64,7 +64,7 @@ function namesIn(items: unknown): string[] {
   return asList(items).flatMap(each => asText(asFields(each)?.name) ?? [])
 }
 
-/** Labels that choose objects: at least one must have them. */
+/** A label selector, which must match at least one object. */
 export function resolveSelector(
   ref: FoundReference,
   from: Resource,
@@ -77,7 +77,7 @@ export function resolveSelector(
   const candidates = graph.list(canonical(kindName), from.namespace)
   const chosen = candidates.filter(each => selects({ matchLabels }, labelsOf(each)))
   const section = asText(ref.value.sectionName)
-  // A section need not be in every object that the labels choose, but it must be in one.
+  // The section may be absent from some of the selected objects, but not from all.
   if (chosen[0] && section !== undefined && !chosen.some(each => sectionsOf(each)?.names.includes(section) ?? true)) {
     checkSection(ref, from, chosen[0], report)
   }
@@ -96,7 +96,7 @@ export function resolveSelector(
   })
 }
 
-/** The settings by which a Gateway is created. */
+/** The parameters of a Gateway. */
 export function resolveParameters(
   ref: FoundReference,
   from: Resource,

@@ -5,15 +5,15 @@ import { labelOf, type Resource } from './resource.ts'
 
 export interface Named {
   readonly group: string
-  /** Our kinds under their own name. */
+  /** Canonical, for our kinds. */
   readonly kind: string
-  /** As the reference says it. */
+  /** As written in the reference. */
   readonly kindName: string
   readonly namespace: string
   readonly name: string
 }
 
-/** The name that a reference gives is not in the input. */
+/** The referenced name is not in the input. */
 export function notFound(ref: FoundReference, from: Resource, to: Named, graph: ResourceGraph): ResourceFinding {
   const seen = graph.list(to.kind, to.namespace).flatMap(({ name }) => name ?? [])
   const away = graph.list(to.kind).find(({ name, namespace }) => name === to.name && namespace !== to.namespace)
@@ -37,7 +37,7 @@ export function notFound(ref: FoundReference, from: Resource, to: Named, graph: 
   }
 }
 
-/** The reference leads into another namespace, and nothing there permits it. */
+/** The reference crosses namespaces, and no grant permits it. */
 export function notPermitted(ref: FoundReference, from: Resource, to: Named): ResourceFinding {
   return {
     resource: from,
@@ -51,7 +51,7 @@ export function notPermitted(ref: FoundReference, from: Resource, to: Named): Re
   }
 }
 
-/** The object is there, the part that is named is not. */
+/** The object exists, but not the section or port. */
 export function noPart(
   from: Resource,
   to: Resource,

@@ -12,7 +12,7 @@ export interface Skipped {
   readonly file: string
   /** 1-based number of the document. */
   readonly index: number
-  /** `Deployment default/app`, or what the document is instead of a resource. */
+  /** `Deployment default/app`, or a description of another document. */
   readonly kind: string
   readonly reason: string
 }
@@ -21,12 +21,12 @@ export interface Unrolled {
   readonly resources: Written[]
   readonly diagnostics: Diagnostic[]
   readonly skipped: Skipped[]
-  /** Meant to be resources of kinds that are checked, and reported. */
+  /** Meant as resources of supported kinds, and reported. */
   readonly refused: Lost[]
   documents: number
 }
 
-/** Finds the resources in the documents of a file; lists are opened, kinds that are not checked are counted. */
+/** Finds the resources in the documents of a file: lists are expanded, unsupported kinds are counted. */
 export function unroll(file: string, source: Source, into: Unrolled): void {
   if (source.diagnostics.some(({ severity }) => severity === 'error')) into.refused.push({})
   for (const document of source.documents) {
@@ -113,7 +113,7 @@ function unrollValue(raw: Fields, path: Path, at: Place): void {
   })
 }
 
-/** The kind of the items of a list; an empty text when each item says its own. */
+/** The kind of a list's items; empty if each item states its own. */
 function itemKind(group: string, kindName: string): string | undefined {
   if (kindName === 'List') return ''
   if (!kindName.endsWith('List') || kindFor(group, kindName)) return undefined
@@ -146,7 +146,7 @@ function unrollList(raw: Fields, item: string, path: Path, at: Place): void {
   }
 }
 
-/** `kind` or `apiVersion` is not there; a key that looks like it is taken for a misspelt one. */
+/** `kind` or `apiVersion` is missing; suggests a similar key as a misspelling. */
 function lacking(field: string, raw: Fields, path: Path): Finding {
   const misspelt = Object.keys(raw).find(key => closest(key, [field]).length > 0)
   if (misspelt === undefined) {
@@ -164,10 +164,10 @@ function lacking(field: string, raw: Fields, path: Path): Finding {
 
 const PUBLIC_GROUP = 'agentgateway.dev'
 const OWN_KIND = /^(Proxy|Agentgateway)(Backend|Model|Policy|Parameters)$/
-/** Groups of which every kind that matters here is known. */
+/** Groups whose relevant kinds are all known. */
 const KNOWN_GROUPS = ['gateway.networking.k8s.io', 'inference.networking.k8s.io', 'discovery.k8s.io', '']
 
-/** A kind that is checked, where nobody else can have one of its name: in the core group, or under our public name. */
+/** A supported kind in the wrong group, if its name is unique: in the core group, or under our public name. */
 function wrongGroup(group: string, kindName: string, path: Path): Finding | undefined {
   if (group !== '' && !kindName.startsWith('Agentgateway')) return undefined
   const home = [PUBLIC_GROUP, ...KNOWN_GROUPS].find(known => kindFor(known, kindName) !== undefined)
@@ -183,7 +183,7 @@ function wrongGroup(group: string, kindName: string, path: Path): Finding | unde
   }
 }
 
-/** A kind that looks like a misspelt one of a group whose kinds are checked. */
+/** An unknown kind that resembles one of a supported group. */
 function unknownKind(group: string, kindName: string, path: Path): Finding | undefined {
   const names = kindNamesOf(group)
   const near = closest(kindName, names)
@@ -207,7 +207,7 @@ function unknownKind(group: string, kindName: string, path: Path): Finding | und
   }
 }
 
-/** A kind that is checked, in a group that looks like a misspelt one of its own. */
+/** A supported kind in a group that resembles its own. */
 function unknownGroup(group: string, version: string, kindName: string, path: Path): Finding | undefined {
   const near = closest(group, KNOWN_GROUPS).filter(known => kindFor(known, kindName) !== undefined)
   const [known] = near

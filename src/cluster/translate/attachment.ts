@@ -7,10 +7,10 @@ import type { GatewayListener, GatewayState } from './listeners.ts'
 import { type Condition, isFalse, isTrue } from './status/conditions.ts'
 import type { Work } from './work.ts'
 
-/** One parent of a route or model, and the listeners there that take it. */
+/** A parent of a route or model, and its listeners that accept it. */
 export interface ParentState {
   readonly ref: Fields
-  /** The reference with what it leaves out. */
+  /** The reference with defaults filled in. */
   readonly shown: Fields
   readonly accepted: Condition
   readonly listeners: readonly GatewayListener[]
@@ -19,15 +19,15 @@ export interface ParentState {
 export interface RouteState {
   readonly route: Resource
   readonly parents: readonly ParentState[]
-  /** Every listener that takes the route by one of its parents. */
+  /** The listeners of all parents that accept the route. */
   readonly listeners: readonly GatewayListener[]
-  /** The last thing that is wrong with its references counts. */
+  /** The last problem with its references wins. */
   resolved: Condition
 }
 
 const ROUTE_KINDS = ['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'UDPRoute', 'ProxyModel']
 
-/** Attaches every route and model to the listeners that take it, and counts it there. */
+/** Attaches every route and model to the listeners that accept it, and counts it there. */
 export function attachRoutes(gateways: readonly GatewayState[], work: Work): RouteState[] {
   const byName = new Map(gateways.map(state => [`Gateway/${nameOf(state.gateway)}`, allParents(state)]))
   for (const state of gateways) {
@@ -36,7 +36,7 @@ export function attachRoutes(gateways: readonly GatewayState[], work: Work): Rou
   return ROUTE_KINDS.flatMap(kind => work.cluster.list(kind)).map(route => attach(route, byName, work))
 }
 
-/** A reference to a Gateway means its own listeners. */
+/** A reference to a Gateway covers its own listeners. */
 function allParents(state: GatewayState): readonly GatewayListener[] {
   return state.listeners
 }
@@ -69,7 +69,7 @@ export function shownRef(ref: Fields, from: Resource): Fields {
 
 type Taken = Pick<ParentState, 'accepted' | 'listeners'>
 
-/** The tests in the order in which a controller makes them: the first that leaves no listener is the reason. */
+/** The checks in a controller's order: the first one that leaves no listener is the reason. */
 function takers(route: Resource, ref: Fields, candidates: readonly GatewayListener[], work: Work): Taken {
   const refuse = (reason: string, message: string): Taken => ({
     accepted: isFalse('Accepted', reason, message),
@@ -131,7 +131,7 @@ function takesKind(route: Resource, { kinds }: GatewayListener): boolean {
   return kinds.some(({ kind }) => canonical(kind) === route.kind.kind)
 }
 
-/** `namespace/name` of the Gateways that take a route. */
+/** `namespace/name` of the Gateways that accept a route. */
 export function gatewaysOf(state: RouteState): string[] {
   return [...new Set(state.listeners.map(({ gateway }) => nameOf(gateway)))]
 }

@@ -5,7 +5,7 @@ import { GATEWAY_GROUP, INFERENCE_GROUP, specOf } from './cluster-view.ts'
 import { type Condition, isFalse, notAccessible } from './status/conditions.ts'
 import type { Work } from './work.ts'
 
-/** What a reference to a backend leads to. */
+/** The object that a backend reference resolves to. */
 export type ResolvedRef =
   | {
       readonly kind: 'Service'
@@ -73,7 +73,7 @@ export function serviceHost(namespace: string, name: string): string {
   return `${name}.${namespace}.svc.cluster.local`
 }
 
-/** `host:port` of the ready endpoints of a Service's port; its own name when no EndpointSlice tells more. */
+/** `host:port` of the ready endpoints of a Service's port; the Service's own name without EndpointSlices. */
 export function addressesOf(
   to: Extract<ResolvedRef, { kind: 'Service' }>,
   work: Work,
@@ -102,7 +102,7 @@ function addressesIn({ raw }: Resource, portName: string): string[] {
   })
 }
 
-/** The `appProtocol` of the port that a reference names. */
+/** The `appProtocol` of the referenced port. */
 export function appProtocolOf(to: Extract<ResolvedRef, { kind: 'Service' }>): string | undefined {
   const port = to.service && asItems(specOf(to.service).ports).find(each => each.port === to.port)
   return asText(port?.appProtocol)

@@ -23,7 +23,7 @@ interface Attached {
   readonly policies: Policies
 }
 
-/** `mcpAuthentication`, and where it was written. */
+/** `mcpAuthentication` and its origin. */
 export interface Authentication {
   readonly value: Policies
   readonly origin: From | undefined
@@ -31,14 +31,14 @@ export interface Authentication {
 
 export const AUTHENTICATION = mcpAuthentication.name
 
-/** Writes ProxyBackends, and knows which policies aim at backends and Services. */
+/** Writes ProxyBackends, and tracks the policies that target backends and Services. */
 export class BackendWriter {
   readonly #work: Work
   readonly #attached = new Map<string, Attached[]>()
   readonly #inline = new Map<Resource, { readonly fields: Entry; readonly policies: Policies }>()
   readonly #services = new Map<string, Policies | undefined>()
   readonly #authentications = new Map<Resource, Authentication>()
-  /** What is wrong with each backend. */
+  /** Problems of each backend. */
   readonly errors = new Map<Resource, string[]>()
 
   constructor(states: readonly PolicyState[], work: Work) {
@@ -62,7 +62,7 @@ export class BackendWriter {
     }
   }
 
-  /** The policies that aim at an object, the older first, and over them those that aim at the section alone. */
+  /** The policies that target an object, oldest first, overridden by those that target the section. */
   #policiesFor(id: string, section: string | undefined, own: Policies): Policies {
     const all = this.#attached.get(id) ?? []
     const out: Policies = {}
@@ -74,7 +74,7 @@ export class BackendWriter {
     return out
   }
 
-  /** What clients of the whole backend must show is asked of them on its routes. Undefined: nothing. */
+  /** The authentication that all clients of the backend need, which its routes enforce. Undefined for none. */
   authenticationOf(backend: Resource): Authentication | undefined {
     return this.#authentications.get(backend)
   }
@@ -87,7 +87,7 @@ export class BackendWriter {
     return { value: value as Policies, origin }
   }
 
-  /** Elsewhere than on a whole MCP backend nobody would ask for it. */
+  /** Only a whole MCP backend can enforce it. */
   #withoutAuthentication(policies: Policies): Policies {
     const found = this.#takeAuthentication(policies)
     if (!found) return policies
@@ -112,7 +112,7 @@ export class BackendWriter {
     }
   }
 
-  /** Undefined where its TLS could trust nobody. */
+  /** Undefined if its TLS settings trust no authority. */
   servicePolicies(namespace: string, name: string, port: number): Policies | undefined {
     const key = `${namespace}/${name}:${port}`
     if (this.#services.has(key)) return this.#services.get(key)
@@ -126,7 +126,7 @@ export class BackendWriter {
     return made
   }
 
-  /** A backend that the file can only hold in a route. */
+  /** A backend that the file can hold only inside a route. */
   inline(backend: Resource) {
     return this.#inline.get(backend)
   }
@@ -144,7 +144,7 @@ export class BackendWriter {
       this.#withoutAuthentication(policies)
       const fields = this.#fields(spec, backend, ctx)
       if (spec.a2a) policies.a2a = {}
-      // A key set that nobody has fetched yet is fetched when it is needed.
+      // A key set that has not been fetched is fetched on first use.
       if (errors.some(error => !this.#work.awaited.has(error))) {
         this.#inline.set(backend, { fields: { invalid: null }, policies: {} })
         this.#work.lose(at(backend, 'spec'), `${backend.kindName} ${nameOf(backend)} is left out: ${errors.join('; ')}`)
@@ -197,7 +197,7 @@ export class BackendWriter {
     return this.#overSection(backend, section, {})
   }
 
-  /** Policies of one provider or target; those of the whole backend stand on the backend. */
+  /** Policies of one provider or target; those of the backend stay on the backend. */
   #overSection(backend: Resource, section: string, own: Policies): Policies {
     const out: Policies = {}
     const narrow = (this.#attached.get(idOf(backend)) ?? []).filter(each => each.section === section)
@@ -272,7 +272,7 @@ function addressOf(part: Fields): string {
 
 const MCP_PROTOCOLS: Readonly<Record<string, string>> = { mcp: 'mcp', 'mcp-sse': 'sse' }
 
-/** Services that say by `appProtocol` that they are MCP servers. */
+/** Services whose `appProtocol` marks them as MCP servers. */
 function selectedTargets(selector: Fields, target: Fields, backend: Resource, ctx: MemberContext): Entry[] {
   const { work } = ctx
   const plain = (part: unknown) => (work.tracker.plain(part) ?? {}) as LabelSelector

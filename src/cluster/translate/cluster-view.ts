@@ -7,7 +7,7 @@ export const CONTROLLER = 'agentgateway.dev/agentgateway'
 export const OWN_GROUP = 'agentgateway.dev'
 export { GATEWAY_GROUP, INFERENCE_GROUP } from '../../schema/resource-references.ts'
 
-/** The resources that a controller would see, in one order whatever the order of the input. */
+/** The resources as a controller sees them, in an order independent of the input. */
 export class ClusterView {
   readonly #byKind: ReadonlyMap<string, readonly Resource[]>
   readonly #byId = new Map<string, Resource>()
@@ -37,7 +37,7 @@ export class ClusterView {
     return this.#byId.get(`${canonical(kind)}/${namespace ?? ''}/${name}`)
   }
 
-  /** The slices that hold the endpoints of a Service. */
+  /** The EndpointSlices of a Service. */
   endpointSlices(namespace: string, service: string): readonly Resource[] {
     this.#slices ??= Map.groupBy(this.list('EndpointSlice'), slice => {
       const labels = labelsOf(slice)
@@ -46,7 +46,7 @@ export class ClusterView {
     return this.#slices.get(`${namespace}/${service}`) ?? []
   }
 
-  /** The BackendTLSPolicies for a Service: those for one of its ports first, of alike ones the oldest. */
+  /** The BackendTLSPolicies of a Service: those for a single port first, then oldest first. */
   tlsPolicies(namespace: string, service: string): readonly AimedTls[] {
     this.#tlsPolicies ??= Map.groupBy(
       this.list('BackendTLSPolicy')
@@ -77,7 +77,7 @@ interface AimedTls {
   readonly policy: Resource
   /** `namespace/name`. */
   readonly service: string
-  /** The name of a port. */
+  /** A port name. */
   readonly section: string | undefined
 }
 
@@ -106,7 +106,7 @@ export function annotationsOf(resource: Resource): Fields {
   return asFields(asFields(resource.raw.metadata)?.annotations) ?? {}
 }
 
-/** Creation time, then namespace and name; of twins the content decides, so that the order of the input does not. */
+/** Creation time, then namespace and name; for duplicates the content decides, so that input order does not. */
 function byAge(a: Resource, b: Resource): number {
   return (
     compare(createdOf(a) ?? '~', createdOf(b) ?? '~') ||

@@ -11,9 +11,9 @@ import { type EmittedRoute, type Entry, listenerRef } from './output.ts'
 import { isFalse, isTrue } from './status/conditions.ts'
 import { at, type Work } from './work.ts'
 
-/** Which routes hand requests to which. */
+/** Tracks which routes delegate to which. */
 export class Delegation {
-  /** Those that have been told. */
+  /** Cycles that have been reported. */
   readonly circles = new Set<string>()
   readonly #states: ReadonlyMap<string, RouteState>
   readonly #work: Work
@@ -28,7 +28,7 @@ export class Delegation {
     return this.#states.get(idOf(route))
   }
 
-  /** The routes that a reference of `parent` means, the oldest first. */
+  /** The routes that a reference of `parent` selects, oldest first. */
   children(parent: Resource, ref: Fields): Resource[] {
     const namespace = asText(ref.namespace) ?? parent.namespace
     const name = asText(ref.name) ?? ''
@@ -44,7 +44,7 @@ export class Delegation {
       .filter(agreeing)
   }
 
-  /** A child names this parent, or names none and may be referred to. */
+  /** A child must name this parent, or name none and permit references. */
   #agrees(child: Resource, parent: Resource): boolean {
     const refs = asItems(specOf(child).parentRefs)
     if (refs.length > 0) return refs.some(ref => namesRoute(ref, child, parent))
@@ -53,7 +53,7 @@ export class Delegation {
     return this.#work.cluster.permits(parent, to)
   }
 
-  /** Every route that hands requests to others, with those. */
+  /** Every delegating route, with the routes that it delegates to. */
   links(): ReadonlyMap<Resource, ReadonlySet<Resource>> {
     this.#links ??= new Map(
       this.#work.cluster.list('HTTPRoute').map(parent => {
@@ -73,7 +73,7 @@ function namesRoute(ref: Fields, child: Resource, parent: Resource): boolean {
   return isRouteRef(ref) && ref.name === parent.name && (asText(ref.namespace) ?? child.namespace) === parent.namespace
 }
 
-/** The statuses that children have by the routes that they name as parents. */
+/** The statuses of child routes for the parent routes that they name. */
 export function childParents(state: RouteState, delegation: Delegation, work: Work): ParentState[] {
   const { route } = state
   return asItems(specOf(route).parentRefs)
@@ -105,7 +105,7 @@ type MakeRule = (
   index: number,
 ) => { readonly entry: Entry; readonly policies: Policies; readonly children: readonly Fields[] } | undefined
 
-/** A rule as routes of the file: itself, or what the routes make of it that it delegates to. */
+/** Expands a rule to routes of the file: itself, or those of the routes that it delegates to. */
 export function expand(rule: Rule, delegation: Delegation, work: Work, make: MakeRule): EmittedRoute[] {
   const walk = new Expansion(delegation, work, make)
   return walk.rule(rule, [])
@@ -129,8 +129,8 @@ class Expansion {
     const chain = [...before, { route, rule: asText(rule.rule.name) }]
     if (children.length === 0) return [this.#emit(entry, policies, chain, listeners)]
     const out = children.flatMap(ref => this.#child(ref, rule, chain))
-    // What no child takes is not found, instead of falling to another route.
-    // Of equal matches the one whose name comes first is chosen: this one is to be the last.
+    // Requests that no child matches get 404 instead of falling through to another route. Among equal matches the first
+    // name wins, so this one sorts last.
     const last = { ...entry, name: `${String(entry.name)}~` }
     const rest = this.#work.origins.mark<Entry>(last, at(route, 'spec', 'rules', rule.index))
     delete rest.backends
@@ -149,7 +149,7 @@ class Expansion {
       if (chain.some(step => step.route === child)) {
         const names = [...chain.map(step => nameOf(step.route)), nameOf(child)].join(' → ')
         const circle = circleFrom(chain, child)
-        // Once, wherever it is entered.
+        // Reported once, at whichever route the cycle is entered.
         if (!this.#delegation.circles.has(circle))
           this.#work.lose(from, `the routes delegate in a circle: ${circle}`, { circular: true })
         this.#delegation.circles.add(circle)
@@ -172,7 +172,7 @@ class Expansion {
     })
   }
 
-  /** The child's rule within the parent's; undefined when nothing fits both. */
+  /** The child's rule, restricted to the parent's. Undefined if they are disjoint. */
   #joined(parent: Rule, child: Entry, hosts: readonly string[], index: number): Entry | undefined {
     const pairs = (parent.entry.matches as Entry[]).flatMap(outer =>
       (child.matches as Entry[]).flatMap(inner => bothMatch(outer, inner) ?? []),
@@ -197,7 +197,7 @@ class Expansion {
   }
 }
 
-/** The routes of a circle from the first by name, and that one again. */
+/** The routes of a cycle, from the first by name back to it. */
 function circleFrom(chain: Chain, child: Resource): string {
   const names = chain.slice(chain.findIndex(({ route }) => route === child)).map(({ route }) => nameOf(route))
   const first = names.indexOf(names.toSorted()[0]!)

@@ -13,37 +13,37 @@ export interface Finished extends Translated {
   readonly document: TranslatedDocument
   /** The file as `run` would load it. */
   readonly loaded: Loaded
-  /** Lints of the file, at the lines of the resources. */
+  /** Lints of the file, located in the resources. */
   readonly advice: readonly Diagnostic[]
-  /** What the resources say and the file does not, each once. */
+  /** What the file lacks of the resources, each reported once. */
   readonly losses: readonly Diagnostic[]
-  /** Those of them that the compiler has refused: each resource by itself is right. */
+  /** Losses that only the compiler found: each resource is valid by itself. */
   readonly refused: ReadonlySet<Diagnostic>
-  /** Those that tell of routes that lead back to themselves. */
+  /** Losses of routes that delegate in a cycle. */
   readonly circular: ReadonlySet<Diagnostic>
 }
 
 export interface FinishOptions {
   readonly runtime: Runtime
   readonly readReferenced: ReadReferenced
-  /** What settings of the process may be named in. */
+  /** Environment for process settings. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** Made for this file when unset. */
+  /** Created for this file when unset. */
   readonly engines?: Engines
-  /** False: only findings are asked for. */
+  /** When false, only the findings are needed. */
   readonly shown?: boolean
-  /** What stands for secrets in it; `<redacted>` when unset. */
+  /** Replaces secrets in it; `<redacted>` when unset. */
   readonly conceal?: Conceal
-  /** Whether the file is linted. */
+  /** Whether to lint the file. */
   readonly advice?: boolean
-  /** How findings name the file when no resource made a part. */
+  /** The file name in findings without a resource. */
   readonly file: string
 }
 
-/** Each round takes out at least one part. */
+/** Each round removes at least one part. */
 const ROUNDS = 24
 
-/** Takes out of a translation what is wrong or not served, until the rest loads. */
+/** Removes what is wrong or not served from a translation until the rest loads. */
 export async function finish(translated: Translated, options: FinishOptions): Promise<Finished> {
   const { work, value } = translated
   const isAdvice = ({ code }: Diagnostic) => code.startsWith('GW5')
@@ -59,7 +59,7 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
       engines,
       shown: options.shown ?? true,
       ...(options.conceal === undefined ? {} : { conceal: options.conceal }),
-      // Before what is not served is taken out; a file with errors gets none.
+      // Linted before unserved parts are removed; a file with errors is not linted.
       advice: options.advice === true && advice === undefined,
     })
     if (loaded.diagnostics.every(({ severity }) => severity !== 'error')) advice ??= loaded.diagnostics.filter(isAdvice)

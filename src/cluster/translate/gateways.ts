@@ -7,7 +7,7 @@ import { dataOf, fileOf } from './secrets.ts'
 import { isFalse } from './status/conditions.ts'
 import { at, type Work } from './work.ts'
 
-/** Writes the ports of all Gateways; gives the listeners that are served. */
+/** Writes the ports of all Gateways; returns the listeners that are served. */
 export function writeGateways(states: readonly GatewayState[], output: Output, work: Work): Set<GatewayListener> {
   const served = new Set<GatewayListener>()
   const taken = new Map<string, GatewayState>()
@@ -64,7 +64,7 @@ function isRefused(
   return false
 }
 
-/** Two Gateways may use one port at different addresses. */
+/** Two Gateways may use the same port at different addresses. */
 function placeOf({ port, protocol }: GatewayListener, { address }: GatewayState): string {
   return `${address?.listen ?? ''}/${port}${protocol === 'UDP' ? '/udp' : ''}`
 }
@@ -72,7 +72,7 @@ function placeOf({ port, protocol }: GatewayListener, { address }: GatewayState)
 const WITHOUT_CERTIFICATE =
   'name one Secret in `tls.certificateRefs`, or write `protocol: HTTP`; until then its port is closed'
 
-/** Null: the listener cannot be served, which has been told. */
+/** Null: the listener cannot be served, which is reported. */
 function tlsOf(listener: GatewayListener, work: Work): Entry | undefined | null {
   const { protocol, tls, owner, index } = listener
   const from = at(owner, 'spec', 'listeners', index, 'tls')
@@ -84,7 +84,7 @@ function tlsOf(listener: GatewayListener, work: Work): Entry | undefined | null 
     if (protocol !== 'HTTPS') return undefined
     const named = asItems(asFields(listener.raw.tls)?.certificateRefs).length
     work.lose(at(owner, 'spec', 'listeners', index), `listener \`${listener.name}\` has no certificate`, {
-      // A Secret that is named may be in another file; one that is not, nowhere.
+      // A Secret that is named may be in another file; an unnamed one cannot.
       ...(named === 1 ? {} : { refused: true, note: WITHOUT_CERTIFICATE }),
     })
     return null

@@ -7,7 +7,7 @@ import { type Skipped, type Unrolled, unroll } from '../resources/unroll.ts'
 import type { Faults } from './translate.ts'
 
 export interface Gathered {
-  /** Those that an API server would take. */
+  /** Those that an API server would accept. */
   readonly resources: readonly Resource[]
   readonly faults: Faults
   readonly diagnostics: readonly Diagnostic[]
@@ -15,7 +15,7 @@ export interface Gathered {
   readonly documents: number
 }
 
-/** Reads resources and leaves out what an API server would refuse; wrong expressions are refused by nobody but us. */
+/** Decodes resources and drops those that an API server would reject. Invalid expressions are rejected only by us. */
 export async function gather(
   inputs: readonly { readonly file: string; readonly source: Source }[],
   options: Engines & { readonly partial: boolean },

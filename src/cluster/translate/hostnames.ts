@@ -1,4 +1,4 @@
-/** Whether some host fits both patterns; `*.` stands for one or more labels, undefined for every host. */
+/** Whether some host matches both patterns; `*.` stands for one or more labels, undefined for every host. */
 export function hostsMeet(a: string | undefined, b: string | undefined): boolean {
   if (!a || !b || a === '*' || b === '*') return true
   const [x, y] = [a.toLowerCase(), b.toLowerCase()]
@@ -8,7 +8,7 @@ export function hostsMeet(a: string | undefined, b: string | undefined): boolean
   return y.startsWith('*.') && x.endsWith(y.slice(1)) && x.length > y.length - 1
 }
 
-/** The narrower of two patterns that meet. */
+/** The narrower of two overlapping patterns. */
 function narrower(a: string, b: string): string {
   if (!b || b === '*') return a
   if (!a || a === '*') return b
@@ -17,7 +17,7 @@ function narrower(a: string, b: string): string {
   return a.length >= b.length ? a : b
 }
 
-/** Hosts that both lists serve; empty lists serve all. Undefined: none. */
+/** Hosts that both lists serve; empty lists serve all. Undefined for none. */
 export function commonHosts(a: readonly string[], b: readonly string[]): readonly string[] | undefined {
   if (a.length === 0) return b
   if (b.length === 0) return a

@@ -6,21 +6,21 @@ import { type Condition, isFalse, notAccessible } from './status/conditions.ts'
 import type { Work } from './work.ts'
 
 export interface ListenerTls {
-  /** Conditions that are not as they should be. */
+  /** Conditions that deviate from the normal state. */
   readonly problems: readonly Condition[]
   readonly certificate?: Resource
   readonly clientCa?: Resource
-  /** Clients without a certificate are let in. */
+  /** The client certificate is optional. */
   readonly clientCaOptional?: boolean
   readonly mode?: 'dynamicCa'
-  /** Named when the gateway cannot serve the listener for a reason of its own. */
+  /** Set if the gateway cannot serve the listener for a reason of its own. */
   readonly unserved?: string
 }
 
 const SOURCE = `${OWN_GROUP}/tls-certificate-source`
 const TERMINATE = 'gateway.istio.io/tls-terminate-mode'
 
-/** What the TLS settings of a listener come to. */
+/** The effective TLS settings of a listener. */
 export function listenerTls(owner: Resource, gateway: Resource, listener: Fields, work: Work): ListenerTls {
   const tls = asFields(listener.tls)
   const protocol = String(listener.protocol)
@@ -38,7 +38,7 @@ export function listenerTls(owner: Resource, gateway: Resource, listener: Fields
   }
 }
 
-/** Certificates from elsewhere than a Secret. */
+/** Certificates that do not come from a Secret. */
 function specialSource(options: Fields, refs: readonly Fields[], clientCa: boolean): ListenerTls | undefined {
   const source = options[SOURCE]
   const terminate = options[TERMINATE]
@@ -112,7 +112,7 @@ function refText(ref: Fields, owner: Resource): string {
   return `${asText(ref.group) ?? ''}/${kind}/${String(ref.name)}.${asText(ref.namespace) ?? owner.namespace ?? ''}`
 }
 
-/** Who may sign the certificates of clients at a port. */
+/** The client CAs of a port. */
 function frontendCa(gateway: Resource, port: number, work: Work) {
   const frontend = asFields(asFields(specOf(gateway).tls)?.frontend)
   const own = asItems(frontend?.perPort).find(each => each.port === port)
@@ -143,7 +143,7 @@ function frontendCa(gateway: Resource, port: number, work: Work) {
   return { problems, optional: validation.mode === 'AllowInsecureFallback', ...(ca ? { ca } : {}) }
 }
 
-/** The certificate that a Gateway shows to its backends; the condition when it cannot be had. */
+/** The client certificate of a Gateway for its backends; the condition if it is unavailable. */
 export function clientCertificate(gateway: Resource, work: Work): Certificate | undefined {
   const ref = asFields(asFields(asFields(specOf(gateway).tls)?.backend)?.clientCertificateRef)
   if (!ref) return undefined
@@ -154,7 +154,7 @@ export function clientCertificate(gateway: Resource, work: Work): Certificate | 
   return { problems: [{ ...problem, reason }] }
 }
 
-/** The ports that `internal-ports` names; a message when one of them is wrong. */
+/** The ports in `internal-ports`; a message if one is invalid. */
 export function internalPorts(owner: Resource): { readonly ports: ReadonlySet<number>; readonly problem?: string } {
   const text = asText(annotationsOf(owner)[`${OWN_GROUP}/internal-ports`])
   if (text === undefined) return { ports: new Set() }

@@ -23,9 +23,9 @@ export interface GatewayListener {
   readonly kinds: readonly { readonly group: string; readonly kind: string }[]
   readonly tls: ListenerTls
   readonly internal: boolean
-  /** Conditions that are not as they should be; the first of a type counts. */
+  /** Conditions that deviate from the normal state; the first of each type wins. */
   readonly problems: Condition[]
-  /** Another listener has its place: it takes no traffic. */
+  /** In conflict with another listener: it gets no traffic. */
   conflicted: boolean
   attached: number
 }
@@ -35,17 +35,17 @@ export interface GatewayState {
   readonly listeners: readonly GatewayListener[]
   readonly sets: readonly ListenerSetState[]
   readonly problems: readonly Condition[]
-  /** Why the certificate that is shown to backends cannot be had. */
+  /** Why the client certificate for backends is unavailable. */
   readonly clientCertificate: Condition | undefined
   readonly showsCertificate: boolean
-  /** Where a cluster is followed. */
+  /** Set when following a cluster. */
   readonly address: GatewayAddress | undefined
 }
 
 export interface ListenerSetState {
   readonly set: Resource
   readonly listeners: readonly GatewayListener[]
-  /** Undefined when the Gateway takes it. */
+  /** Why the Gateway rejects it. Undefined if it does not. */
   readonly refused: string | undefined
 }
 
@@ -58,7 +58,7 @@ const PROTOCOL_KINDS: Readonly<Record<string, readonly string[]>> = {
   HBONE: [],
 }
 
-/** Every Gateway of ours with its listeners and those that ListenerSets add, the oldest first. */
+/** All our Gateways, with their listeners and those of ListenerSets, oldest first. */
 export function findGateways(work: Work): GatewayState[] {
   return work.cluster
     .list('Gateway')
@@ -66,7 +66,7 @@ export function findGateways(work: Work): GatewayState[] {
     .map(gateway => gatewayState(gateway, work))
 }
 
-/** A class that is not in the input is taken to be ours. */
+/** A class that is not in the input is assumed to be ours. */
 function isOurs(gateway: Resource, work: Work): boolean {
   const { live } = work.options
   const only = work.options.gateway ?? live?.gateway
@@ -177,7 +177,7 @@ function kindsOf(raw: Fields, protocol: string) {
   return { kinds, problems }
 }
 
-/** Only listeners of ListenerSets lose: what stands before them has the place. */
+/** Only listeners of ListenerSets can lose a conflict: earlier ones take precedence. */
 function findConflict(listener: GatewayListener, placed: readonly GatewayListener[]): void {
   const others = placed.filter(each => meet(each, listener) && !each.conflicted)
   const mode = others.some(each => each.internal !== listener.internal)

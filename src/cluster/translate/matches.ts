@@ -25,7 +25,7 @@ function pathOf({ type = 'PathPrefix', value = '/' }: Fields): Entry {
   return { pathPrefix: rooted.length > 1 ? rooted.replace(/\/$/, '') : rooted }
 }
 
-/** The Gateway API ignores all entries for a header but the first; the API server refuses only equal spellings. */
+/** The Gateway API ignores repeated entries for a header; the API server rejects only identical spellings. */
 function firstOfEachName(headers: readonly Fields[]): Fields[] {
   const names = headers.map(({ name }) => asText(name)?.toLowerCase())
   return headers.filter((_, index) => names.indexOf(names[index]) === index)
@@ -56,7 +56,7 @@ function grpcPath({ type, service, method }: Fields): Entry {
   return m === undefined ? { pathPrefix: '/' } : { regex: `/[^/]+/${m.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}` }
 }
 
-/** What both matches fit: a delegated route is searched only within its parent's. Undefined: nothing. */
+/** The intersection of both matches: a delegated route applies only within its parent's. Undefined if it is empty. */
 export function bothMatch(outer: Entry, inner: Entry): Entry | undefined {
   const path = bothPaths(outer.path as Entry, inner.path as Entry)
   if (!path) return undefined
@@ -81,11 +81,11 @@ function bothPaths(outer: Entry, inner: Entry): Entry | undefined {
   if (outer.exact !== undefined && b !== undefined) return within(String(outer.exact), b) ? outer : undefined
   if (a === '/') return inner
   if (b === '/') return outer
-  // A pattern and something else: the pattern of the child decides, since two patterns cannot be joined.
+  // A pattern cannot be combined with another path match: the child's wins.
   return inner.regex === undefined ? outer : inner
 }
 
-/** Whether a path lies under a prefix of whole segments. */
+/** Whether a path is below a prefix of whole segments. */
 function within(path: string, prefix: string): boolean {
   return prefix === '/' || path === prefix || path.startsWith(`${prefix}/`)
 }

@@ -5,7 +5,7 @@ import { type ParentState, type RouteState, shownRef } from './attachment.ts'
 import { nameOf, specOf } from './cluster-view.ts'
 import { isFalse, isTrue } from './status/conditions.ts'
 
-/** The statuses of models by the route rules that they name as parents; a route that loses its root says so. */
+/** The statuses of models for the route rules that they name as parents; a route that loses its root reports it. */
 export function modelParents(states: readonly RouteState[]): ReadonlyMap<RouteState, readonly ParentState[]> {
   const routes = new Map(
     states.flatMap(state => (state.route.kind.kind === 'HTTPRoute' ? [[nameOf(state.route), state] as const] : [])),
@@ -57,7 +57,7 @@ function parentState(
   return { ...refuse(''), accepted: isTrue('Accepted', 'Accepted', `Successfully accepted ${model.kindName}`) }
 }
 
-/** A rule hands over to models when it does nothing else: one reference to all of them, paths by prefix, no rewriting. */
+/** A rule delegates to models if it does nothing else: one reference to all of them, path prefixes, no rewriting. */
 function servesModels(rule: Fields): boolean {
   const [ref, ...others] = asItems(rule.backendRefs)
   if (!ref || others.length > 0 || canonical(asText(ref.kind) ?? '') !== 'ProxyModel' || ref.name !== '*') return false

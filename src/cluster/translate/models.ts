@@ -17,7 +17,7 @@ import { type Entry, listenerRef, type Output } from './output.ts'
 import { isFalse } from './status/conditions.ts'
 import { at, type Work } from './work.ts'
 
-/** Writes the models that some listener takes: the file has one `llm` section for all listeners. */
+/** Writes the models that some listener accepts: the file has one `llm` section for all listeners. */
 export function writeModels(
   states: readonly RouteState[],
   served: ReadonlySet<GatewayListener>,

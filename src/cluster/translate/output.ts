@@ -4,7 +4,7 @@ import type { GatewayListener } from './listeners.ts'
 
 export type Entry = Record<string, unknown>
 
-/** The standalone file while it grows. */
+/** The standalone file under construction. */
 export interface Output {
   readonly config: Policies
   readonly frontendPolicies: Policies
@@ -16,7 +16,7 @@ export interface Output {
   llm?: Entry
 }
 
-/** One route of the file, and the rules of resources that it came through, the outermost first. */
+/** A route of the file, with the chain of resource rules that led to it, outermost first. */
 export interface EmittedRoute {
   readonly entry: Entry
   readonly chain: readonly { readonly route: Resource; readonly rule: string | undefined }[]
@@ -43,7 +43,7 @@ export function listenerRef(listener: GatewayListener): string {
   return `${gatewayKey(listener)}/${listenerName(listener)}`
 }
 
-/** The sections that hold something, in the order of the file. */
+/** The non-empty sections, in file order. */
 export function finished(output: Output): Record<string, unknown> {
   const { config, frontendPolicies, gateways, routes, tcpRoutes, policies, backends, llm } = output
   const sections = { config, frontendPolicies, gateways, routes, tcpRoutes, policies, backends, llm }

@@ -10,7 +10,7 @@ import { type EmittedRoute, type Entry, gatewayKey, listenerName, type Output } 
 import type { PolicyState, PolicyTarget } from './policy-targets.ts'
 import type { Work } from './work.ts'
 
-/** A policy of the file before conflicts are settled. */
+/** A policy of the file before conflicts are resolved. */
 export interface PlacedPolicy {
   readonly state: PolicyState
   readonly name: string
@@ -18,7 +18,7 @@ export interface PlacedPolicy {
   readonly part: unknown
   readonly target: Entry
   readonly phase: 'route' | 'gateway'
-  /** How narrow the target is: the narrower wins. */
+  /** The specificity of the target: the narrower one wins. */
   readonly rank: number
   readonly listeners: readonly GatewayListener[]
   readonly locks: boolean
@@ -39,7 +39,7 @@ interface Placing {
   readonly gateways: number
 }
 
-/** The members of all policies at the places of the file where they apply, the oldest policy first. */
+/** Places the members of all policies where they apply in the file, oldest policy first. */
 export function placePolicies(states: readonly PolicyState[], p: Placing, output: Output): PlacedPolicy[] {
   const byRoute = new Map<string, EmittedRoute[]>()
   for (const route of p.emitted) {
@@ -74,7 +74,7 @@ function placeOne(state: PolicyState, p: Placing, byRoute: ReadonlyMap<string, E
   return out
 }
 
-/** Members of which something can be made; a guard that cannot be kept lets nobody pass. */
+/** Members that can be converted. For a guard that cannot be, every request is refused. */
 function carried(members: readonly Member[], ctx: MemberContext): Member[] {
   return members.flatMap(member => {
     if (member.value !== undefined) return [{ ...member, value: marked(member, ctx) }]
@@ -88,7 +88,7 @@ function marked({ value, part }: Member, ctx: MemberContext): unknown {
   return typeof value === 'object' && value !== null ? ctx.work.keep(value, part) : value
 }
 
-/** Backend policies that apply to all backends behind a Gateway or route; those of one backend stand on it. */
+/** Backend policies for all backends behind a Gateway or route; those of a single backend are attached to it. */
 function pathMembers(backend: Fields, state: PolicyState, ctx: MemberContext): Member[] {
   const onPath = state.targets.some(({ object }) =>
     ['Gateway', 'ListenerSet', 'HTTPRoute', 'GRPCRoute'].includes(object?.kind.kind ?? ''),
@@ -186,7 +186,7 @@ function placeFrontend(frontend: Fields, state: PolicyState, ctx: MemberContext,
   }
 }
 
-/** Labels of metrics are not a policy of the file: its `config` has them. */
+/** Metric labels are part of the file's `config`, not a policy. */
 function metricLabels(frontend: Fields): Member[] {
   const part = asFields(frontend.metrics)
   if (!part) return []

@@ -8,9 +8,9 @@ import type { Work } from './work.ts'
 /** One object that a policy selects. */
 export interface PolicyTarget {
   readonly ref: Fields
-  /** As the policy names the kind. */
+  /** The kind as the policy names it. */
   readonly kindName: string
-  /** Undefined when it does not exist. */
+  /** Undefined if it does not exist. */
   readonly object: Resource | undefined
   readonly section: string | undefined
   readonly port: number | undefined
@@ -21,9 +21,9 @@ export interface PolicyTarget {
 export interface PolicyState {
   readonly policy: Resource
   readonly targets: readonly PolicyTarget[]
-  /** What is wrong with what it says. */
+  /** Mistakes in its content. */
   readonly errors: string[]
-  /** Some of it was written. */
+  /** Part of it was converted. */
   produced: boolean
 }
 

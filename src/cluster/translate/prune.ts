@@ -14,8 +14,8 @@ export function isFatal({ code }: Finding): boolean {
 }
 
 /**
- * Takes out of the file what a finding is about: the smallest part that can go. What guarded something leaves a refusal
- * behind. False when nothing was found to take out.
+ * Removes the smallest removable part around a finding. A removed guard is replaced by a refusal. False if there is
+ * nothing to remove.
  */
 export function prune(file: File, findings: readonly Finding[], work: Work): boolean {
   const removals: Removal[] = []
@@ -34,14 +34,14 @@ export function prune(file: File, findings: readonly Finding[], work: Work): boo
     removals.push({ part, guard })
   }
   const unique = new Map(removals.map(removal => [JSON.stringify(removal.part), removal]))
-  // From the back, so that indices stay what they are.
+  // Backwards, so that indices stay valid.
   const ordered = [...unique.values()].sort((a, b) => backwards(a.part, b.part))
   for (const removal of ordered) remove(file, removal, work)
   dropDangling(file)
   return ordered.length > 0
 }
 
-/** The resource has all that it needs: what lacks here was to come from a Secret or a selector that finds nothing. */
+/** The resource is complete: what is missing comes from a Secret, or from a selector without matches. */
 const LACKS: ReadonlySet<Code> = new Set(['GW103', 'GW107', 'GW109'])
 
 interface Removal {
@@ -49,7 +49,7 @@ interface Removal {
   readonly guard: boolean
 }
 
-/** As the resource calls it; what nothing in particular has made is called as in the file. */
+/** The name in the resource, or in the file if there is no specific origin. */
 function nameOf(part: Path, from: From | undefined): string {
   if (from !== undefined && from.path.length < 2) return labelOf(from.resource)
   return `\`${(from?.path ?? part).filter(step => typeof step === 'string').join('.')}\``
@@ -60,8 +60,8 @@ function guardName(part: Path): string | number | undefined {
 }
 
 /**
- * A setting that is not served goes alone, unless it belongs to a guard: without it the guard would let more pass. Where
- * the rest cannot do without it, the next round takes more.
+ * An unserved setting is removed by itself, unless it belongs to a guard, which would then be weaker. If the rest is
+ * invalid without it, the next round removes more.
  */
 function smallest(part: Path, { code, path }: Finding): Path {
   const policies = path.lastIndexOf('policies')
@@ -72,7 +72,7 @@ function smallest(part: Path, { code, path }: Finding): Path {
   return path.length > whole ? path : part
 }
 
-/** The smallest part around `path` that a file can do without. */
+/** The smallest part around `path` that the file does not require. */
 function removable(file: File, path: Path): Path {
   const [section, index] = path
   if (section === 'policies') {
@@ -156,7 +156,7 @@ function invalidIn(entry: Entry, work: Work): Entry {
   return from ? work.origins.mark(out, from) : out
 }
 
-/** Nobody passes where a guard is missing. */
+/** Refuses all requests where a guard is missing. */
 function refuse(file: File, part: Path): void {
   const [section, index] = part
   if (section === 'frontendPolicies') {
@@ -176,7 +176,7 @@ function refuse(file: File, part: Path): void {
   else inBackend.policies = { ...(inBackend.policies as Entry | undefined), authorization: REFUSED }
 }
 
-/** What refers to a part that is gone. */
+/** Removes references to removed parts. */
 function dropDangling(file: File): void {
   const gateways = (file.gateways ?? {}) as Record<string, { listeners: { name: string }[] }>
   for (const [key, { listeners }] of Object.entries(gateways)) if (listeners.length === 0) delete gateways[key]

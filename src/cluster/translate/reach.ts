@@ -10,7 +10,7 @@ import { allListeners, type GatewayState } from './listeners.ts'
 import type { PolicyState } from './policy-targets.ts'
 import type { Work } from './work.ts'
 
-/** Which Gateways lead to which objects: through routes, policies and backends, to any depth. */
+/** Which Gateways lead to which objects, through routes, policies and backends, at any depth. */
 export class Reach {
   readonly #gateways = new Map<string, Set<string>>()
   readonly #edges = new Map<string, Set<string>>()
@@ -31,7 +31,7 @@ export class Reach {
     this.#edges.set(from, known)
   }
 
-  /** Follows every edge until nothing changes; circles end by themselves. */
+  /** Follows all edges to a fixed point, which cycles cannot prevent. */
   spread(): void {
     const queue = [...this.#gateways.keys()]
     for (let id = queue.shift(); id !== undefined; id = queue.shift()) {

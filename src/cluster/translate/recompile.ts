@@ -10,7 +10,7 @@ import type { Status } from './status/conditions.ts'
 import { type Faults, translate } from './translate.ts'
 import type { DataEntry, LiveOptions } from './work.ts'
 
-/** What serves now, and the resources that it was made of. */
+/** The current snapshot and the resources that it was compiled from. */
 export interface Standing {
   readonly resources: readonly Resource[]
   readonly faults: Faults
@@ -20,7 +20,7 @@ export interface Standing {
 export interface Surroundings {
   readonly runtime: Runtime
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Of a cluster that is followed. Mistakes of other objects have been told then, and cost those alone. */
+  /** Set when following a cluster. Mistakes in other objects have then been reported and affect only those. */
   readonly live?: LiveOptions
 }
 
@@ -31,9 +31,9 @@ export interface Recompiled {
 }
 
 /**
- * The snapshot after one HTTPRoute or GRPCRoute has changed: only that route is translated and compiled, with what it
- * refers to and what applies to it, and takes its old place. Undefined when the change may reach further, or when there
- * is anything to say about it: then all of it has to be done again.
+ * The snapshot after a change to one HTTPRoute or GRPCRoute: only that route is translated and compiled, with what it
+ * references and what applies to it, and replaces the old one. Undefined if the change may reach further, or if there
+ * is anything to report: then everything must be recompiled.
  */
 export async function recompileRoute(
   before: Resource,
@@ -66,7 +66,7 @@ function mirrors(filters: unknown): unknown[] {
   return asItems(filters).flatMap(({ requestMirror, extensionRef }) => requestMirror ?? extensionRef ?? [])
 }
 
-/** What it attaches to is counted there, and what it refers to decides whom policies of backends reach. */
+/** Attachments are counted at the parents, and references decide which backend policies apply. */
 function attachesAlike(before: Resource, after: Resource): boolean {
   const shown = (route: Resource) => {
     const { parentRefs, hostnames, rules } = specOf(route)
@@ -86,15 +86,15 @@ function keep({ kind, namespace, name, key, bytes }: DataEntry, files: Map<strin
 }
 
 const ROUTES: ReadonlySet<string> = new Set(['HTTPRoute', 'GRPCRoute', 'TCPRoute', 'TLSRoute', 'UDPRoute'])
-/** Written by the server on every change. */
+/** Changed by the server on every write. */
 const COUNTERS: ReadonlySet<string> = new Set(['generation', 'resourceVersion', 'managedFields'])
 
-/** Whether the change is to the route's spec alone, and no other route is made differently because of it. */
+/** Whether only the route's spec has changed, and no other route is affected. */
 function standsAlone(before: Resource, after: Resource, all: readonly Resource[]): boolean {
   const { kind } = after.kind
   if (kind !== 'HTTPRoute' && kind !== 'GRPCRoute') return false
   if (idOf(before) !== idOf(after) || identity(before) !== identity(after)) return false
-  // A GRPCRoute beside an HTTPRoute of its name gets another one in the file.
+  // A GRPCRoute with the name of an HTTPRoute is renamed in the file.
   const twin = kind === 'HTTPRoute' ? 'GRPCRoute' : 'HTTPRoute'
   if (all.some(each => each.kind.kind === twin && isNamedAs(each, after))) return false
   return [before, after].every(route => !delegates(specOf(route)))
@@ -109,7 +109,7 @@ function identity({ raw }: Resource): string {
   return JSON.stringify([raw.apiVersion, Object.fromEntries(metadata)])
 }
 
-/** Routes that hand over to others, may be handed to, or serve models are made together with those. */
+/** Routes that delegate, may be delegated to, or serve models are translated together with those. */
 function delegates(spec: Fields): boolean {
   const parents = asItems(spec.parentRefs)
   if (parents.length === 0 || parents.some(({ kind }) => asText(kind) === 'HTTPRoute')) return true
@@ -117,7 +117,7 @@ function delegates(spec: Fields): boolean {
   return refs.some(({ kind }) => ['HTTPRoute', 'ProxyModel', 'AgentgatewayModel'].includes(String(kind)))
 }
 
-/** Everything but the routes, models and policies that have nothing to do with this one. */
+/** All resources except unrelated routes, models and policies. */
 function surroundings(route: Resource, all: readonly Resource[]): readonly Resource[] | undefined {
   const out: Resource[] = []
   for (const each of all) {
@@ -133,7 +133,7 @@ function surroundings(route: Resource, all: readonly Resource[]): readonly Resou
   return out
 }
 
-/** Undefined: it applies to this route and to others, of which not all are known here. */
+/** Undefined: it applies to this route and to others, some of which are unknown here. */
 function appliesTo(route: Resource, policy: Resource): boolean | undefined {
   const spec = specOf(policy)
   const aimed = [...asItems(spec.targetRefs), ...asItems(spec.targetSelectors)]
@@ -152,7 +152,7 @@ function isAimedAt(route: Resource, policy: Resource, target: Fields): boolean {
   return selects({ matchLabels, matchExpressions } as Parameters<typeof selects>[0], labels)
 }
 
-/** The whole with the routes of one resource replaced at their place. */
+/** The whole snapshot with one resource's routes replaced in place. */
 function spliced(whole: Snapshot, part: Snapshot, route: Resource): Snapshot | undefined {
   const made = new Map(part.binds.flatMap(({ listeners }) => listeners.map(each => [each.key, each] as const)))
   const isOwn = ({ namespace, name }: Route) => namespace === route.namespace && name === route.name
@@ -160,7 +160,7 @@ function spliced(whole: Snapshot, part: Snapshot, route: Resource): Snapshot | u
   const replaced = (listener: Listener): Listener => {
     const routes = (made.get(listener.key)?.routes ?? []).filter(isOwn)
     const first = listener.routes.findIndex(isOwn)
-    // Where it would stand among the others is for the whole translation to say.
+    // The position of a new route among the others requires a full translation.
     if (first < 0) misplaced ||= routes.length > 0
     if (first < 0) return listener
     const others = listener.routes.filter(each => !isOwn(each))

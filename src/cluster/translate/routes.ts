@@ -24,7 +24,7 @@ interface Written {
   readonly emitted: EmittedRoute[]
 }
 
-/** Writes every rule of every route that some listener takes. */
+/** Writes every rule of every route that some listener accepts. */
 export function writeRoutes(states: readonly RouteState[], w: Written): void {
   const { work } = w
   for (const state of states) {
@@ -67,7 +67,7 @@ function writeHttp(state: RouteState, listeners: readonly GatewayListener[], w: 
 export interface RuleParts {
   readonly entry: Entry
   readonly policies: Policies
-  /** References that hand the rule's requests to other routes. */
+  /** References to routes that the rule delegates to. */
   readonly children: readonly Fields[]
 }
 
@@ -75,7 +75,7 @@ function makeChild(w: Written) {
   return (state: RouteState, rule: Fields, index: number) => ruleEntry(state, rule, index, w)
 }
 
-/** Undefined: a controller would refuse all rules of the route. */
+/** Undefined: a controller would reject all rules of the route. */
 function ruleEntry(state: RouteState, rule: Fields, index: number, w: Written): RuleParts | undefined {
   const { route } = state
   const { work } = w
@@ -116,7 +116,7 @@ function ruleEntry(state: RouteState, rule: Fields, index: number, w: Written): 
   return { entry, policies, children }
 }
 
-/** Of two backends that ask for different tokens one would get those of the other: then nobody passes. */
+/** If two backends require different tokens, one would get those of the other, so every request is refused. */
 function askForTokens(policies: Policies, wanted: Authentication | undefined, { work }: Written): void {
   if (!wanted) return
   const { value, origin } = wanted
@@ -140,7 +140,7 @@ function refuse(state: RouteState, message: string): void {
   for (const parent of parents) parent.accepted = isFalse('Accepted', 'IncompatibleFilters', message)
 }
 
-/** A gRPC route beside an HTTP route of the same name gets another one: policies of the file know no kinds. */
+/** A gRPC route with the name of an HTTP route is renamed: policies of the file do not distinguish kinds. */
 function routeName(route: Resource, work: Work): string {
   const twin = route.kind.kind === 'GRPCRoute' && work.cluster.find('HTTPRoute', route.namespace, route.name ?? '')
   return twin ? `${route.name}.grpc` : (route.name ?? '')
@@ -189,7 +189,7 @@ function protocolPolicies(to: Extract<ResolvedRef, { kind: 'Service' }>): Polici
   return protocol !== undefined && /\/a2a$/.test(protocol) ? { a2a: {} } : {}
 }
 
-/** A reference's weight is that of all its endpoints together. */
+/** A reference's weight applies to all its endpoints together. */
 function evenShares(entries: readonly Entry[]): Entry[] {
   const counts = entries.map(entry => (entry['#of'] as number | undefined) ?? 1)
   const common = counts.reduce(leastCommon, 1)

@@ -5,7 +5,7 @@ import type { Resource } from '../resources/resource.ts'
 import { nameOf } from './cluster-view.ts'
 import type { DataEntry, Work } from './work.ts'
 
-/** Decoded bytes of a data key; undefined when it is missing. */
+/** Decoded bytes of a data key. Undefined if it is missing. */
 export function dataOf(resource: ClusterObject, key: string): Buffer | undefined {
   const plain = asFields(resource.raw.stringData)?.[key]
   if (typeof plain === 'string') return Buffer.from(plain)
@@ -20,12 +20,12 @@ export function dataKeysOf(resource: ClusterObject): readonly string[] {
   return [...new Set(keys)].sort()
 }
 
-/** What stands in the file for a secret that is not to be written. */
+/** The placeholder for a secret that must not be written. */
 function redactedSecret(namespace: string, name: string, key: string): string {
   return `<redacted: Secret ${namespace}/${name}, key ${key}>`
 }
 
-/** Reads data that a policy or backend refers to; what is missing becomes an error of that resource. */
+/** Reads data that a policy or backend references; missing data becomes an error of that resource. */
 export class SecretReader {
   readonly #work: Work
   readonly #holder: Resource
@@ -37,7 +37,7 @@ export class SecretReader {
     this.#errors = errors
   }
 
-  /** The text of the key that `ref` names, trimmed; undefined (and an error) when there is none. */
+  /** The trimmed text of the key in `ref`. Undefined, with an error, if there is none. */
   text(ref: Fields, defaultKey: string): string | undefined {
     const name = asText(ref.name) ?? ''
     const namespace = this.#holder.namespace ?? ''
@@ -56,7 +56,7 @@ export class SecretReader {
     return value
   }
 
-  /** As `text`, in the form in which it may be written. */
+  /** Like `text`, in the form that may be written. */
   shown(ref: Fields, defaultKey: string, change: (text: string) => string = text => text): string | undefined {
     const value = this.text(ref, defaultKey)
     if (value === undefined || this.#work.options.withSecrets) return value === undefined ? undefined : change(value)
@@ -77,7 +77,7 @@ export class SecretReader {
     return map
   }
 
-  /** The path of a data entry; undefined when there is none, or when files cannot be referred to. */
+  /** The path of a data entry. Undefined if it does not exist or files cannot be referenced. */
   file(resource: ClusterObject, key: string): string | undefined {
     const bytes = dataOf(resource, key)
     if (bytes === undefined) {
@@ -93,7 +93,7 @@ export class SecretReader {
   }
 }
 
-/** Undefined when the translation may not refer to files. */
+/** Undefined if the translation may not reference files. */
 export function fileOf(work: Work, resource: ClusterObject, key: string, bytes: Buffer): string | undefined {
   const entry: DataEntry = {
     kind: resource.kind.kind,
@@ -107,7 +107,7 @@ export function fileOf(work: Work, resource: ClusterObject, key: string, bytes: 
   return path
 }
 
-/** Whether all certificates of a PEM bundle can be read, and there are some. */
+/** Whether a PEM bundle is non-empty and all its certificates are readable. */
 export function holdsCertificates(bytes: Buffer | undefined): boolean {
   const blocks = bytes?.toString('latin1').match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? []
   return blocks.length > 0 && blocks.every(isCertificate)

@@ -5,7 +5,7 @@ import type { EmittedRoute, Entry, Output } from './output.ts'
 import type { PlacedPolicy } from './policies.ts'
 import type { Work } from './work.ts'
 
-/** What became of one member of a policy at one place, for `--explain`. */
+/** The outcome of one policy member at one place, for `--explain`. */
 export interface Decision {
   readonly policy: PlacedPolicy
   readonly kept: boolean
@@ -13,8 +13,8 @@ export interface Decision {
 }
 
 /**
- * Settles what the file cannot say: which of two policies of one place wins (the older), and what a policy with
- * `inheritance: Override` locks for those below it. The rest is left to the order of levels.
+ * Resolves what the file cannot express: which of two policies at one place wins (the older), and what a policy with
+ * `inheritance: Override` locks at lower levels. The rest follows from the order of levels.
  */
 export function settle(
   placed: readonly PlacedPolicy[],
@@ -79,7 +79,7 @@ function isWithin(inner: readonly GatewayListener[], outer: readonly GatewayList
   return inner.length > 0 && inner.every(each => outer.includes(each))
 }
 
-/** A route's own filters are the narrowest of all. */
+/** A route's own filters are the lowest level. */
 function lockFilters(lock: PlacedPolicy, emitted: readonly EmittedRoute[], work: Work): void {
   for (const route of emitted) {
     const policies = route.entry.policies as Entry | undefined

@@ -29,12 +29,12 @@ export interface Translated {
   readonly emitted: readonly EmittedRoute[]
 }
 
-/** Expressions that are wrong, by the policy or backend that holds them: its status tells of them. */
+/** Invalid expressions by policy or backend, reported in its status. */
 export type Faults = ReadonlyMap<Resource, readonly string[]>
 
 /**
- * Makes one standalone file of resources, and the statuses that a controller would write about them. `resources`:
- * those that an API server would take. The result depends on what they say, not on their order or files.
+ * Translates resources to one standalone file, with the statuses that a controller would write. `resources`: those that
+ * an API server would accept. The result depends on their content, not on order or files.
  */
 export function translate(resources: readonly Resource[], faults: Faults, options: TranslateOptions): Translated {
   const work = new Work(new ClusterView(resources), options)
@@ -83,11 +83,11 @@ function withFaults(state: PolicyState, faults: Faults): PolicyState {
   return state
 }
 
-/** The fields of our own kinds that nothing has looked at. */
+/** Reports unread fields of our own kinds as losses. */
 function loseUnread(idle: ReadonlySet<Resource>, work: Work): void {
   for (const kind of ['ProxyPolicy', 'ProxyBackend', 'ProxyModel']) {
     for (const resource of work.cluster.list(kind)) {
-      // A policy without target is lost as a whole, which has been told.
+      // A policy without a target is lost as a whole, which has been reported.
       if (idle.has(resource)) continue
       for (const path of work.tracker.unread(resource)) {
         if (['parentRefs', 'targetRefs', 'targetSelectors'].includes(String(path[1]))) continue
@@ -104,7 +104,7 @@ function loseUnread(idle: ReadonlySet<Resource>, work: Work): void {
 
 function loseUntargeted(policies: readonly PolicyState[], work: Work): void {
   for (const { policy, targets, errors } of policies) {
-    // A key set that nobody has fetched yet is fetched when it is needed.
+    // A key set that has not been fetched is fetched on first use.
     for (const error of errors) if (!work.awaited.has(error)) work.lose(at(policy, 'spec'), error)
     for (const { ref, problem } of targets) {
       if (problem !== undefined) work.lose(work.from(ref, policy), `the policy does not apply: ${problem}`)

@@ -7,40 +7,40 @@ import { Tracker } from './origin/tracked.ts'
 import type { Condition } from './status/conditions.ts'
 
 export interface TranslateOptions {
-  /** Names that the input does not hold are taken to exist elsewhere. */
+  /** Resources missing from the input are assumed to exist. */
   readonly partial: boolean
-  /** Whether the values of Secrets are written; otherwise their place is named. */
+  /** Whether Secret values are written; otherwise a placeholder is. */
   readonly withSecrets: boolean
-  /** The path under which a data entry (certificate, CA bundle) is found; undefined: files cannot be referred to. */
+  /** The file path of a data entry (certificate, CA bundle). Undefined: files cannot be referenced. */
   readonly filePath: ((entry: DataEntry) => string) | undefined
-  /** Leave guards out that are not served, instead of refusing the requests that they would have judged. */
+  /** Omit guards that are not served, instead of refusing the requests that they apply to. */
   readonly allowUnguarded: boolean
-  /** False: nobody asks what a controller would write. */
+  /** When false, no statuses are computed. */
   readonly statuses?: boolean
   /** `namespace/name` of the only Gateway to translate. */
   readonly gateway?: string
-  /** Set where a cluster is followed: each Gateway is served here, and has an address. */
+  /** Set when following a cluster: each Gateway is served here, and has an address. */
   readonly live?: LiveOptions
 }
 
 export interface LiveOptions {
-  /** The class whose Gateways are served. */
+  /** The GatewayClass that is served. */
   readonly className: string
-  /** `namespace/name` of the only one that is served. */
+  /** `namespace/name` of the only Gateway that is served. */
   readonly gateway?: string
   addressOf(gateway: Resource): GatewayAddress
 }
 
 export interface GatewayAddress {
-  /** What its ports listen on; undefined: every address of this machine. */
+  /** The address that its ports listen on. Undefined for all addresses of this machine. */
   readonly listen: string | undefined
-  /** Where clients find it. */
+  /** The addresses that clients use. */
   readonly published: readonly string[]
   /** Why it cannot be served. */
   readonly problem?: Condition
 }
 
-/** One data entry of a Secret or ConfigMap that the translated file refers to as a file. */
+/** A data entry of a Secret or ConfigMap that the translated file references as a file. */
 export interface DataEntry {
   readonly kind: string
   readonly namespace: string
@@ -49,22 +49,22 @@ export interface DataEntry {
   readonly bytes: Buffer
 }
 
-/** What a resource says and the translated file does not. */
+/** Content of a resource that the translated file lacks. */
 export interface Loss {
   readonly from: From
   readonly message: string
   readonly note?: string
-  /** Valid and carried over, but the engine does not serve it. */
+  /** Valid and translated, but not served by the engine. */
   readonly unserved?: boolean
-  /** Nothing was wrong with the resource by itself: only the compiler refuses it. */
+  /** The resource is valid by itself: only the compiler rejects it. */
   readonly refused?: boolean
-  /** Another policy takes its place: nothing is missing in the file, and something is in vain in the resources. */
+  /** Overridden by another policy: the file is complete, but part of a resource has no effect. */
   readonly hidden?: boolean
-  /** Routes that lead back to themselves: a mistake of its own (GW210). */
+  /** Routes that delegate in a cycle: a mistake of its own (GW210). */
   readonly circular?: boolean
 }
 
-/** What all parts of one translation share. */
+/** State shared by all parts of one translation. */
 export class Work {
   readonly cluster: ClusterView
   readonly options: TranslateOptions
@@ -72,7 +72,7 @@ export class Work {
   readonly tracker = new Tracker()
   readonly losses: Loss[] = []
   readonly files = new Map<string, DataEntry>()
-  /** Errors that end by themselves: a controller has yet to fetch what they name. */
+  /** Temporary errors: a controller has yet to fetch what they name. */
   readonly awaited = new Set<string>()
   /** `backendTLS` that a policy gives a whole ProxyBackend or Service, by its identity. */
   readonly tlsOfBackends = new Map<string, unknown>()
@@ -90,12 +90,12 @@ export class Work {
     return this.tracker.spec(resource)
   }
 
-  /** Where a part of a tracked spec was written. */
+  /** The origin of a part of a tracked spec. */
   from(part: unknown, fallback: Resource): From {
     return this.tracker.from(part) ?? { resource: fallback, path: [] }
   }
 
-  /** `out` was made of `part`. */
+  /** Records that `out` comes from `part`. */
   keep<T extends object>(out: T, part: unknown): T {
     const from = this.tracker.from(part)
     return from ? this.origins.mark(out, from) : out

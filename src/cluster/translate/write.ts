@@ -1,16 +1,16 @@
 import type { From, Origins } from './origin/origins.ts'
 
 export interface WriteOptions {
-  /** The comment that says where a part comes from. */
+  /** The comment with the origin of a part. */
   readonly annotate?: (from: From) => string
   readonly origins: Origins
 }
 
 const PLAIN = /^[A-Za-z/][\w./-]*(:\d+)?$/
-/** Words that YAML 1.1 or 1.2 takes for something else than text. */
+/** Words that YAML 1.1 or 1.2 does not read as text. */
 const WORDS = /^(y|n|yes|no|on|off|true|false|null|nan|inf)$/i
 
-/** A file as YAML, byte for byte the same for the same value. `$` is doubled: in a file it begins a variable. */
+/** A file as YAML, deterministic byte for byte. `$` is doubled, since it begins a variable. */
 export function writeFile(value: object, options: WriteOptions): string {
   return writeMap(Object.entries(value), value, '', options)
 }
@@ -30,7 +30,7 @@ function writeMap(
     .join('')
 }
 
-/** Where a value begins: on the key's line when it is a scalar, below it otherwise. */
+/** Writes a scalar on the key's line, any other value below it. */
 function writeValue(value: unknown, indent: string, note: string, o: WriteOptions): string {
   if (Array.isArray(value)) {
     if (value.length === 0) return ` []${note}\n`

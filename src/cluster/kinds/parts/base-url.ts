@@ -2,7 +2,7 @@ import { ipVersion } from '../../../http/ip-version.ts'
 import { type ObjectProblem, serverRule } from '../../../schema/builder.ts'
 import { problem } from '../../../schema/rules.ts'
 
-/** A model's address: absolute, without user, query and fragment, and never one that means the gateway itself. */
+/** A model's address: absolute, without user, query or fragment, and never an address of the gateway itself. */
 export function checkBaseUrl(value: Record<string, unknown>): readonly ObjectProblem[] {
   const text = value.baseURL
   if (typeof text !== 'string') return []
@@ -10,7 +10,7 @@ export function checkBaseUrl(value: Record<string, unknown>): readonly ObjectPro
   return message === undefined ? [] : [problem(['baseURL'], message, { at: 'value' })]
 }
 
-/** A rule about the host alone: patterns cost an API server less than taking the URL apart. */
+/** A rule on the host only: for an API server, patterns are cheaper than parsing the URL. */
 const hostMatches = (pattern: string) => `self.baseURL.matches('(?i)^https?://(${pattern})(:[0-9]*)?(/|$)')`
 const BYTE = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])'
 const OWN_HOSTS = [
@@ -53,7 +53,7 @@ function urlProblem(text: string): string | undefined {
     : undefined
 }
 
-/** Loopback, link-local and unspecified addresses, also when an IPv6 address holds the IPv4 one. */
+/** Loopback, link-local and unspecified addresses, also IPv4 ones embedded in IPv6. */
 function isOwn(host: string): boolean {
   if (ipVersion(host) === 4) return host.startsWith('127.') || host.startsWith('169.254.') || host === '0.0.0.0'
   if (ipVersion(host) !== 6) return false

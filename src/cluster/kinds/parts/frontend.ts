@@ -17,8 +17,8 @@ const fields = {
   ...fieldsOf('frontend'),
   metrics: opt(metrics, 'What is counted about requests.'),
 }
-/** How incoming connections are handled. */
+/** Handling of incoming connections. */
 export const frontend = object('frontend', fields, { atLeastOneOf: [Object.keys(fields)] })
-/** The members that may be set for one listener of a Gateway. */
+/** The members that can be set per listener of a Gateway. */
 export const PER_LISTENER = ['accessLog', 'tracing', 'metrics']
 export const FOR_WHOLE_GATEWAY = Object.keys(fields).filter(name => !PER_LISTENER.includes(name))

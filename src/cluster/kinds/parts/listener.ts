@@ -6,7 +6,7 @@ import { missing, problem, type Rule } from '../../../schema/rules.ts'
 import { port } from '../../../schema/scalars.ts'
 import { labelSelector } from '../resource.ts'
 
-/** A Secret or ConfigMap that may stand in another namespace. */
+/** A Secret or ConfigMap, possibly in another namespace. */
 export function dataRef(name: string, kind: string, keys: readonly (readonly string[])[]) {
   return object(
     name,
@@ -81,14 +81,14 @@ interface Listener {
   readonly hostname?: string
   readonly tls?: { readonly mode: string; readonly certificateRefs?: readonly unknown[]; readonly options?: object }
 }
-/** Names, and port with protocol and host name, differ; TLS settings fit the protocol. */
+/** Names are unique, and so are combinations of port, protocol and hostname; TLS settings fit the protocol. */
 export const listenerRules: Rule = value => {
   const listeners = (value.listeners ?? []) as readonly Listener[]
   return listeners.flatMap((each, i) => {
     const at = ['listeners', i]
     const problems = []
     const { protocol, tls, hostname } = each
-    // Protocols of other implementations have a domain in front.
+    // Implementation-specific protocols have a domain prefix.
     if (!PROTOCOLS.includes(protocol) && !protocol.includes('/')) {
       const help = didYouMean(protocol, PROTOCOLS) ?? `protocols: ${PROTOCOLS.join(', ')}`
       problems.push(

@@ -6,12 +6,12 @@ import { type ObjectProblem, opt, serverRule, urlText } from '../../../schema/bu
 import { all, missing, problem } from '../../../schema/rules.ts'
 import { longString, port, shortString } from '../../../schema/scalars.ts'
 
-/** As the specification lists them; what it does not name stands before `custom`. */
+/** In the order of the specification; providers that it does not list come before `custom`. */
 const ORDER = ['openai', 'azureopenai', 'azure', 'anthropic', 'gemini', 'vertexai', 'bedrock']
 const rank = ({ member }: ProviderForm) =>
   ORDER.includes(member) ? ORDER.indexOf(member) : ORDER.length + (member === 'custom' ? 1 : 0)
 
-/** Each form of a provider, with the standalone provider that is made of it. */
+/** Each form of a provider, with the standalone provider that it becomes. */
 export const PROVIDER_FORMS: readonly (ProviderForm & { readonly key: string })[] = Object.values(PROVIDERS)
   .map((provider): { readonly key: string; readonly cluster?: readonly ProviderForm[] } => provider)
   .flatMap(({ key, cluster = [] }) => cluster.map(form => ({ ...form, key })))
@@ -46,7 +46,7 @@ function customRules(value: Record<string, unknown>): readonly ObjectProblem[] {
     .map(name => problem([name], `\`${name}\` cannot stand beside a \`path\` in \`custom.formats\``))
 }
 
-/** A provider and where it is reached: exactly one of the variants. */
+/** A provider with its address: exactly one of the variants. */
 export const providerFields = {
   ...variants,
   host: opt(shortString, 'The host, if not the provider’s own.'),
@@ -74,14 +74,14 @@ export const providerRules = {
     ),
   ],
 }
-/** What `provider` of a ProxyModel may be, and what it means in the file. */
+/** Values for `provider` of a ProxyModel, with the standalone provider. */
 export const MODEL_PROVIDERS: ReadonlyMap<string, string> = new Map([
   ...PROVIDER_FORMS.flatMap(({ name, key }) => (name === undefined || key === 'custom' ? [] : [[name, key] as const])),
   ...Object.entries(PRESETS).map(([key, preset]: [string, Preset]) => [preset.name ?? upper(key), key] as const),
   ['Custom', 'custom'],
 ])
 
-/** The settings that a ProxyModel takes beside the name of its provider, and no other provider takes. */
+/** Settings of a ProxyModel that belong to one provider only. */
 export const MODEL_SETTINGS = PROVIDER_FORMS.flatMap(({ member, name, settings }) =>
   name !== undefined && settings ? [{ member, name, ...settings }] : [],
 )

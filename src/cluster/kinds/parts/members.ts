@@ -3,13 +3,13 @@ import { frontendPolicies, trafficPolicies } from '../../../policies/index.ts'
 import type { ClusterForm, ClusterSection } from '../../../policies/parts/cluster-form.ts'
 import type { Field } from '../../../schema/builder.ts'
 
-/** A member of a section of a policy, and the standalone policy that is made of it. */
+/** A member of a policy section, with the standalone policy that it becomes. */
 export interface ClusterMember {
   readonly policy: AnyPolicy
   readonly form: ClusterForm
 }
 
-/** As the specification lists them; what it does not name follows, in the order in which policies run. */
+/** In the order of the specification; members that it does not list follow, in policy execution order. */
 const ORDER: Readonly<Record<ClusterSection, readonly string[]>> = {
   traffic: [
     'transformation',
@@ -47,7 +47,7 @@ function membersOf(section: ClusterSection): readonly ClusterMember[] {
     .toSorted((a, b) => rank(a) - rank(b))
 }
 
-/** By section. Several may have one name: policies that are made of one member. */
+/** By section. Several may share a name: policies that come from the same member. */
 export const MEMBERS: Readonly<Record<ClusterSection, readonly ClusterMember[]>> = {
   traffic: membersOf('traffic'),
   frontend: membersOf('frontend'),
@@ -55,7 +55,7 @@ export const MEMBERS: Readonly<Record<ClusterSection, readonly ClusterMember[]>>
   mcp: membersOf('mcp'),
 }
 
-/** The declarations of the members of a section; `on`: of those alone that may stand there. */
+/** The declarations of the members of a section. `on`: only those that can be attached there. */
 export function fieldsOf(
   section: ClusterSection,
   on?: ClusterForm['on'],
@@ -67,12 +67,12 @@ export function fieldsOf(
   )
 }
 
-/** Standalone policies whose rules hold together, whoever wrote them. */
+/** Standalone policies whose rules accumulate across declarations. */
 export const ACCUMULATING: ReadonlySet<string> = new Set(
   POLICIES.filter(({ accumulates }) => accumulates === true).map(({ name }) => name),
 )
 
-/** Standalone policies, and fields of them, without which more would be allowed, or be shown, than a resource says. */
+/** Standalone policies, and fields of them, whose absence would permit or disclose more than the resource intends. */
 export const GUARDS: ReadonlySet<string> = new Set([
   ...POLICIES.flatMap(({ name, guards }) => (guards === true ? [name] : (guards ?? []))),
   'guardrails', // of a model of `llm`

@@ -26,7 +26,7 @@ import {
 import { missing, problem, type Rule } from '../../../schema/rules.ts'
 import { port } from '../../../schema/scalars.ts'
 
-/** What every route has: the parents it attaches to. */
+/** Common to all routes: the parents that they attach to. */
 export const attachment = {
   parentRefs: opt(list(parentRef, { max: 32 }), 'The Gateways and listeners that the route attaches to.'),
   useDefaultGateways: opt(oneOf(['All', 'None']), 'Whether the route attaches to default Gateways.'),
@@ -59,7 +59,7 @@ const servicePort: Rule = value =>
     : []
 const weight = def(integer(0, 1_000_000), 1, 'Its share of the requests.')
 
-/** A weighted backend; `filters` as the kind of route takes them. */
+/** A weighted backend with the `filters` that the kind of route supports. */
 export function routeBackend(more: Fields) {
   return object(
     'backend reference',
@@ -106,7 +106,7 @@ export const extensionRef = object('extension reference', {
   name: req(refName, 'The name.'),
 })
 
-/** The member of a filter that goes with each `type`. */
+/** The filter member for each `type`. */
 export function filterOf(name: string, members: Fields, types: Readonly<Record<string, string>>) {
   return object(
     name,
@@ -123,7 +123,7 @@ export function filterOf(name: string, members: Fields, types: Readonly<Record<s
   )
 }
 
-/** Filters that a list may hold once only. */
+/** Filters that may occur only once in a list. */
 export function noRepeats(types: readonly string[], list: string): Rule {
   return value => {
     const filters = (value[list] ?? []) as readonly { readonly type: string }[]

@@ -6,7 +6,7 @@ const fields = {
   phase: def(oneOf(['PreRouting', 'PostRouting']), 'PostRouting', 'Before or after the route is chosen.'),
   ...fieldsOf('traffic'),
 }
-/** What may stand in the PreRouting phase: what a listener takes. */
+/** The members allowed in the PreRouting phase: those of a listener. */
 const PRE_ROUTING = MEMBERS.traffic
   .filter(({ policy }) => policy.attach.includes('listener'))
   .map(({ form }) => form.member)
@@ -19,7 +19,7 @@ function phaseRules(value: Record<string, unknown>): readonly ObjectProblem[] {
     .map(name => problem([name], `\`${name}\` cannot stand in the PreRouting phase: no route is chosen yet`))
 }
 
-/** How requests are processed. */
+/** Request processing. */
 export const traffic = object('traffic', fields, {
   check: phaseRules,
   rules: [

@@ -12,8 +12,8 @@ import { translate } from '../translate.ts'
 import { isStandIn, standIns } from './stand-ins.ts'
 
 /**
- * What shows of resources without mistakes only once they are put together: what is not served, and lints. The lints
- * are those of standalone files, over the file that the resources would become; what the input lacks is made up.
+ * Reports what shows only in the combination of valid resources: what is not served, and lints. The lints are those of
+ * standalone files, applied to the translated file; whatever the input lacks is made up.
  */
 export async function advise(
   resources: readonly Resource[],
@@ -42,7 +42,7 @@ export async function advise(
     engines: new Engines(options.engines),
     readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : files.get(path)),
   })
-  // What is left out may be what something else needs.
+  // What is left out may be needed elsewhere.
   const whole = complete && losses.length === 0
   const found = [
     ...losses
@@ -53,14 +53,14 @@ export async function advise(
       .filter(({ code }) => !NOT_HERE.has(code) && (whole || !OF_THE_WHOLE.has(code)))
       .map(d => ({ ...d, message: inTheirWords(d.message), ...IN_RESOURCES[d.code] })),
   ].filter(d => !isStandIn(d) && d.file !== '' && !isRestOfDelegation(d, resources))
-  // A policy of several targets stands at several places of the file.
+  // A policy with several targets occurs several times in the file.
   return [...new Map(found.map(d => [`${d.code} ${d.file} ${d.range.start.offset}`, d])).values()]
 }
 
 const IN_VAIN =
   'of two policies the older one holds, then the one whose name sorts first: put both into one, or remove it'
 
-/** What no child takes is answered with 404: that nothing is left for it is not a mistake. */
+/** Requests that no child matches get 404, so it is no mistake if nothing remains for that. */
 function isRestOfDelegation({ code, resource, path }: Diagnostic, resources: readonly Resource[]): boolean {
   if (code !== 'GW501' && code !== 'GW502') return false
   const route = resources.find(each => labelOf(each) === resource)
@@ -69,12 +69,12 @@ function isRestOfDelegation({ code, resource, path }: Diagnostic, resources: rea
 }
 
 /**
- * A Service stands before the ports of a proxy, which runs without privileges on any of them; the default of `mode` is
- * that of the public system; and which protocols a listener takes is checked as attachment.
+ * A proxy runs unprivileged behind a Service on any port; the default of `mode` is the public system's; and supported
+ * protocols are checked as attachment.
  */
 const NOT_HERE: ReadonlySet<Code> = new Set(['GW517', 'GW532', 'GW544', 'GW557'])
 
-/** Lints about what is missing: it may be in another file. */
+/** Lints about missing parts, which may be in other files. */
 const OF_THE_WHOLE: ReadonlySet<Code> = new Set(['GW511', 'GW521', 'GW522', 'GW523', 'GW538', 'GW545', 'GW554'])
 
 function inTheirWords(message: string): string {
@@ -88,7 +88,7 @@ const NAMES: Readonly<Record<string, string>> = {
   backendAuth: 'auth',
 }
 
-/** Where the words for standalone files name fields that resources call otherwise. */
+/** Replaces messages for standalone files that name fields which resources name differently. */
 const IN_RESOURCES: Partial<Record<Code, Partial<Pick<Diagnostic, 'message' | 'help'>>>> = {
   GW501: { help: 'longer paths and more conditions are tried first: narrow the other match, or extend this one' },
   GW502: { help: 'the older route is chosen; make the match differ, or remove it' },

@@ -5,7 +5,7 @@ import { canonical, labelsOf, selects } from '../../resources/graph.ts'
 import type { Resource } from '../../resources/resource.ts'
 import { GATEWAY_GROUP, idOf, OWN_GROUP, specOf } from '../cluster-view.ts'
 
-/** What a made-up resource is found by among the real ones. */
+/** Identifies made-up resources among the real ones. */
 const STAND_IN_FILE = '<stand-in>'
 
 export function isStandIn({ file }: { readonly file: string }): boolean {
@@ -13,8 +13,8 @@ export function isStandIn({ file }: { readonly file: string }): boolean {
 }
 
 /**
- * The objects that resources attach to and that the input does not hold: with them a part of a configuration can be
- * translated, and so be looked at in context.
+ * The objects that resources attach to and that the input lacks, so that a partial configuration can be translated and
+ * linted in context.
  */
 export function standIns(resources: readonly Resource[]): Resource[] {
   const known = new Map(resources.map(each => [idOf(each), each]))
@@ -43,19 +43,19 @@ class Made {
     this.#known = known
   }
 
-  /** What a route, a model or a ListenerSet attaches to. */
+  /** The parent of a route, model or ListenerSet. */
   parent(ref: Fields, from: Resource): void {
     const kind = asText(ref.kind) ?? 'Gateway'
     if ((typeof ref.group === 'string' ? ref.group : GATEWAY_GROUP) !== GATEWAY_GROUP || kind !== 'Gateway') return
     this.#gateway(asText(ref.namespace) ?? from.namespace ?? '', String(ref.name), ref, PROTOCOLS[from.kind.kind])
   }
 
-  /** What a policy names. */
+  /** The target of a policy. */
   target(ref: Fields, from: Resource): void {
     this.#target(canonical(String(ref.kind)), from.namespace ?? '', String(ref.name), ref)
   }
 
-  /** What the labels of a policy select, when that is nothing. */
+  /** An object for a policy's label selector that matches nothing. */
   selected(ref: Fields, from: Resource, among: readonly Resource[]): void {
     const kind = canonical(String(ref.kind))
     const matchLabels = (asFields(ref.matchLabels) ?? {}) as Record<string, string>
@@ -65,7 +65,7 @@ class Made {
     if (!found) this.#target(kind, from.namespace ?? '', `selected-by-${from.name}`, ref, matchLabels)
   }
 
-  /** A route that hands its requests to this one. */
+  /** A route that delegates to this one. */
   parentOf({ group, kindName, namespace = '', name = '' }: Resource): void {
     this.#route(namespace, `parent-of-${name}`, { group, kind: kindName, name })
   }
@@ -74,7 +74,7 @@ class Made {
     if (this.#known.has(`${kind}/${namespace}/${name}`)) return
     if (kind === 'Gateway') {
       this.#gateway(namespace, name, ref, undefined, labels)
-      // What applies to nothing is not compiled.
+      // An unattached policy would not be compiled.
       this.#route(namespace, `on-${name}`, undefined, { parent: name })
     } else if (kind === 'HTTPRoute' || kind === 'GRPCRoute')
       this.#route(namespace, name, undefined, { kind, ref, labels })
@@ -152,7 +152,7 @@ interface RouteOptions {
   readonly kind?: string
   readonly ref?: Fields
   readonly labels?: Fields
-  /** The Gateway in the same namespace; unset: one that is made up too. */
+  /** The Gateway in the same namespace. Unset: a made-up one. */
   readonly parent?: string
 }
 
@@ -169,7 +169,7 @@ function parentsOf(resource: Resource): readonly Fields[] {
   return single ? [single] : asItems(parentRefs)
 }
 
-/** Every backend and route that the rules of a route name. */
+/** All backends and routes that the rules of a route reference. */
 function leadsTo(route: Resource): string[] {
   if (!route.kind.kind.endsWith('Route')) return []
   return asItems(specOf(route).rules).flatMap(rule =>

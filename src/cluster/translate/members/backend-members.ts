@@ -15,7 +15,7 @@ export function backendMembers(spec: Fields, ctx: MemberContext): Policies {
   return out
 }
 
-/** Undefined: nothing can be made of the part, and it is lost. */
+/** Undefined: the part cannot be converted, and is reported as a loss. */
 function putMember(out: Policies, name: string, part: Fields, value: unknown, ctx: MemberContext): void {
   const from = ctx.work.from(part, ctx.holder)
   if (value === undefined) {

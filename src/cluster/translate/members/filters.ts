@@ -5,7 +5,7 @@ import { convertRetry } from '../../../policies/retry.ts'
 import { asFields, asItems, asText, type Fields } from '../../../schema/untyped.ts'
 import type { MemberContext } from './member-context.ts'
 
-/** The policies of a rule's filters, timeouts and retry. `refused`: a controller does not accept the route. */
+/** The policies of a rule's filters, timeouts and retry. `refused`: a controller rejects the route. */
 export function rulePolicies(
   rule: Fields,
   ctx: MemberContext,
@@ -72,7 +72,7 @@ export function filterPolicies(filters: unknown, ctx: MemberContext) {
   return { policies, ...(refused[0] === undefined ? {} : { refused: refused[0] }) }
 }
 
-/** The service does not exist: nobody may pass, and the gateway says so. */
+/** The service does not exist: every request is refused, with that reason. */
 function unasked(filter: Fields, policies: Policies, ctx: MemberContext): undefined {
   ctx.lose(filter, 'the authorization service cannot be asked')
   if (!ctx.work.options.allowUnguarded) policies.authorization = { rules: [{ deny: 'true' }] }
@@ -105,7 +105,7 @@ function rewrite(part: Fields): Policies {
   return defined({ authority: host === undefined ? undefined : { full: host }, path: path(asFields(part.path)) })
 }
 
-/** Each has a share of its own. */
+/** Each has its own percentage. */
 function addMirror(filter: Fields, policies: Policies, ctx: MemberContext): void {
   const made = mirror(asFields(filter.requestMirror) ?? {}, ctx)
   if (!made) return

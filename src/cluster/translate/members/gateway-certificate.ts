@@ -5,7 +5,7 @@ import type { GatewayListener } from '../listeners.ts'
 import { dataOf, fileOf } from '../secrets.ts'
 import { at, type Work } from '../work.ts'
 
-/** The certificate that a Gateway shows, where TLS is spoken to the backend. */
+/** Adds the Gateway's client certificate where the backend is called over TLS. */
 export function withCertificate(policies: Policies, listeners: readonly GatewayListener[], work: Work): Policies {
   const { backendTLS } = policies
   if (!backendTLS) return policies

@@ -14,7 +14,7 @@ import type { Work } from '../work.ts'
 import { backendMembers } from './backend-members.ts'
 import { tlsPolicies, tlsPolicyFor } from './tls-policies.ts'
 
-/** What converting the members of one policy, backend or model needs. */
+/** The context for converting the members of one policy, backend or model. */
 export class MemberContext implements ClusterContext {
   readonly work: Work
   readonly holder: Resource
@@ -37,8 +37,8 @@ export class MemberContext implements ClusterContext {
   }
 
   /**
-   * `{host}` or `{backend}` of the service that a policy calls. Undefined, and an error of the holder, when it does not
-   * exist. `what`: how the error begins.
+   * `{host}` or `{backend}` of a service that a policy calls. Undefined, with an error on the resource, if it does not
+   * exist. `what`: the beginning of the error.
    */
   target(spec: Fields, what: string): Fields | undefined {
     const url = asText(spec.url)
@@ -67,12 +67,12 @@ export class MemberContext implements ClusterContext {
     }
   }
 
-  /** The path in `url`, if it has one. */
+  /** The path of `url`, if any. */
   urlPath(spec: Fields): string | undefined {
     return /^https?:\/\/[^/]+(\/.+)$/.exec(asText(spec.url) ?? '')?.[1]
   }
 
-  /** The path of a data entry of a Secret or ConfigMap, told as lost when files cannot be referred to. */
+  /** The path of a data entry of a Secret or ConfigMap; reported as a loss if files cannot be referenced. */
   file(part: unknown, resource: ClusterObject, key: string): string | undefined {
     const before = this.errors.length
     const path = this.secrets.file(resource, key)

@@ -5,7 +5,7 @@ import { addressesOf, resolveRef } from '../backend-refs.ts'
 import type { Entry } from '../output.ts'
 import type { MemberContext } from './member-context.ts'
 
-/** An LLM provider of a ProxyBackend: which it is, and where. */
+/** An LLM provider of a ProxyBackend, with its address. */
 export function providerEntry(part: Fields, policies: Policies, ctx: MemberContext): Entry {
   const host = asText(part.host)
   const custom = asFields(part.custom)
@@ -19,7 +19,7 @@ export function providerEntry(part: Fields, policies: Policies, ctx: MemberConte
   })
 }
 
-/** The Service that serves a custom provider's models. */
+/** The Service of a custom provider's models. */
 export function serverOf(custom: Fields, ctx: MemberContext): string | undefined {
   const ref = asFields(custom.backendRef)
   if (!ref) return undefined

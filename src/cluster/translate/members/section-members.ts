@@ -2,9 +2,9 @@ import { asFields, type Fields } from '../../../schema/untyped.ts'
 import { MEMBERS } from '../../kinds/parts/members.ts'
 import type { MemberContext } from './member-context.ts'
 
-/** One member of a policy in its standalone form: the part of the resource that made it, and its value. */
+/** A policy member in its standalone form: its origin in the resource, and its value. */
 export interface Member {
-  /** The name of the member in the resource. */
+  /** The member's name in the resource. */
   readonly source: string
   /** The name of the standalone policy. */
   readonly name: string
@@ -12,7 +12,7 @@ export interface Member {
   readonly value: unknown
 }
 
-/** The members of a section. A value is undefined where a member cannot be made: it is lost. */
+/** The members of a section. An undefined value means that the member could not be converted and is lost. */
 export function sectionMembers(section: 'traffic' | 'frontend', spec: Fields, ctx: MemberContext): Member[] {
   return MEMBERS[section].flatMap(({ policy, form }) => {
     const part = asFields(spec[form.member])

@@ -5,16 +5,16 @@ import { nameOf, specOf } from '../cluster-view.ts'
 import { dataOf, fileOf, holdsCertificates } from '../secrets.ts'
 import { at, type Work } from '../work.ts'
 
-/** Who signs the certificates of a Service; without `bytes`, whom the system trusts. */
+/** The CAs for a Service's certificates; without `bytes`, the system's. */
 type Authorities = { readonly bytes?: Buffer } | { readonly reason: string; readonly message: string }
 
-/** The BackendTLSPolicy that holds for a port of a Service. */
+/** The BackendTLSPolicy in effect for a port of a Service. */
 export function tlsPolicyFor(namespace: string, name: string, port: number, work: Work): Resource | undefined {
   return work.cluster.tlsPolicies(namespace, name).find(({ section }) => fits(section, namespace, name, port, work))
     ?.policy
 }
 
-/** TLS that a BackendTLSPolicy asks for; undefined where nobody could be trusted by it. */
+/** The TLS settings of a BackendTLSPolicy. Undefined if it trusts no authority. */
 export function tlsPolicies(policy: Resource, work: Work): Policies | undefined {
   const from = at(policy, 'spec', 'validation')
   const authorities = authoritiesOf(policy, work)
@@ -48,7 +48,7 @@ function rootOf(policy: Resource, bytes: Buffer, work: Work): string | undefined
   return path
 }
 
-/** All bundles together; one that cannot be had spoils the others. */
+/** All bundles combined; one that is unavailable invalidates all. */
 export function authoritiesOf(policy: Resource, work: Work): Authorities {
   const validation = asFields(specOf(policy).validation) ?? {}
   const bundles: Buffer[] = []

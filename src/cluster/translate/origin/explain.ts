@@ -6,7 +6,7 @@ import type { Finished } from '../finish.ts'
 import type { Decision } from '../settle.ts'
 import { sourceMap } from './source-map.ts'
 
-/** The resources that `KIND/NAME` or `KIND/NAMESPACE/NAME` means. */
+/** The resources that `KIND/NAME` or `KIND/NAMESPACE/NAME` selects. */
 export function resourcesNamed(name: string, finished: Finished): readonly Resource[] {
   const [kind = '', ...rest] = name.split('/')
   const [namespace, own] = rest.length > 1 ? [rest[0], rest.slice(1).join('/')] : [undefined, rest[0]]
@@ -18,7 +18,7 @@ export function resourcesNamed(name: string, finished: Finished): readonly Resou
   )
 }
 
-/** The way of one resource: what it attaches to, what it was merged with, which field won, and what it became. */
+/** Explains one resource: what it attaches to, what it was merged with, which field won, and what it became. */
 export function explain(resource: Resource, finished: Finished): string {
   const { file, line } = resource.document.origin(resource.path)
   const sections: (readonly [string, readonly string[]])[] = [
@@ -70,7 +70,7 @@ function selects(resource: Resource): readonly string[] {
   ]
 }
 
-/** The policy itself, or one that applies where the resource is served. */
+/** The policy itself, or one that applies to the resource. */
 function concerns({ policy }: Decision, resource: Resource, emitted: Finished['emitted']): boolean {
   const { state, listeners, route } = policy
   if (state.policy === resource) return true

@@ -2,13 +2,13 @@ import { valueAt } from '../../../config/compile-context.ts'
 import type { Path } from '../../../diagnostics/diagnostic.ts'
 import type { Resource } from '../../resources/resource.ts'
 
-/** A part of a resource; the path leads from the resource itself. */
+/** A part of a resource; the path starts at the resource. */
 export interface From {
   readonly resource: Resource
   readonly path: Path
 }
 
-/** Which part of which resource made each part of the translated file. */
+/** Maps each part of the translated file to the part of a resource that it comes from. */
 export class Origins {
   readonly #objects = new Map<object, From>()
   readonly #fields = new Map<object, Map<string | number, From>>()
@@ -24,12 +24,12 @@ export class Origins {
     this.#fields.set(holder, fields)
   }
 
-  /** Of the object or field itself; undefined when it only inherits one. */
+  /** The origin of the object or field itself. Undefined if it only inherits one. */
   own(holder: object, key: string | number, value: unknown): From | undefined {
     return this.#fields.get(holder)?.get(key) ?? (isObject(value) ? this.#objects.get(value) : undefined)
   }
 
-  /** The narrowest part that is known to have made what stands at `path`. */
+  /** The most specific known origin of `path`. */
   at(root: unknown, path: Path): From | undefined {
     let at: unknown = root
     let known = isObject(root) ? this.#objects.get(root) : undefined
@@ -43,7 +43,7 @@ export class Origins {
   }
 }
 
-/** Where a field has the same name on both sides, its own line is named. */
+/** A field that has the same name on both sides is located more precisely. */
 function deeper(from: From, step: string | number): From {
   const path = [...from.path, step]
   return valueAt(from.resource.raw, path) === undefined ? from : { resource: from.resource, path }

@@ -13,7 +13,7 @@ export interface MappedPart {
   readonly field: string
 }
 
-/** Every part of a file of which it is known which part of which resource made it. */
+/** All parts of a file with a known origin. */
 export function sourceMap(value: object, origins: Origins): MappedPart[] {
   const parts: MappedPart[] = []
   const visit = (holder: object, path: Path): void => {

@@ -4,8 +4,8 @@ import type { Resource } from '../../resources/resource.ts'
 import type { From } from './origins.ts'
 
 /**
- * The specs of resources as the translation reads them: each object knows where it was written, and which fields were
- * never looked at shows what was not carried over.
+ * The specs of resources as the translation reads them. Each object knows where it was written, and the fields that
+ * were never read show what was not carried over.
  */
 export class Tracker {
   readonly #from = new Map<object, From>()
@@ -19,25 +19,25 @@ export class Tracker {
     if (known) return known
     const { spec } = resource.raw
     const target: object = isObject(spec) ? spec : {}
-    // The spec of another resource, by an alias.
+    // A YAML alias into another resource's spec.
     const view = (this.#views.get(target) ?? this.#view(target, { resource, path: ['spec'] })) as Fields
     this.#specs.set(resource, view)
     return view
   }
 
-  /** Where an object of a tracked spec was written. */
+  /** The origin of an object of a tracked spec. */
   from(view: unknown): From | undefined {
     return isObject(view) ? this.#from.get(view) : undefined
   }
 
-  /** Plain data of a tracked part; all of it counts as read. */
+  /** Plain data of a tracked part, which counts as read entirely. */
   plain(value: unknown): unknown {
     if (Array.isArray(value)) return value.map(item => this.plain(item))
     if (!isObject(value)) return value
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, this.plain(item)]))
   }
 
-  /** Leaves of a spec that nothing has read. */
+  /** Leaves of a spec that were never read. */
   unread(resource: Resource): Path[] {
     const found: Path[] = []
     const visit = (value: object, path: Path): void => {
@@ -79,7 +79,7 @@ export class Tracker {
   }
 }
 
-/** Counts fields of a tracked part as read where nothing needs their values: they say what holds anyway. */
+/** Marks fields of a tracked part as read if their values make no difference. */
 export function markRead(part: Fields | undefined, ...names: readonly string[]): void {
   if (part) for (const name of names) Reflect.get(part, name)
 }

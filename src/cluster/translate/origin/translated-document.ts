@@ -7,20 +7,20 @@ import { textOf } from '../../../schema/untyped.ts'
 import { labelOf, place } from '../../resources/resource.ts'
 import type { From, Origins } from './origins.ts'
 
-/** The translated file as a document whose parts stand at the lines of the resources that made them. */
+/** The translated file as a document whose parts are located in the resources they come from. */
 export class TranslatedDocument implements SourceDocument {
   readonly index = 1
   readonly of = 1
   readonly empty = false
   readonly broken = false
   readonly value: unknown
-  /** Findings as they were made, in terms of the file. */
+  /** The original findings, in terms of the file. */
   readonly findings: Finding[] = []
   readonly #origins: Origins
   readonly #file: string
   readonly #lazy: boolean
 
-  /** `lazy`: most places that the compiler asks for are never looked at. */
+  /** `lazy`: few of the locations that the compiler requests are ever used. */
   constructor(value: unknown, origins: Origins, file: string, lazy = false) {
     this.value = value
     this.#origins = origins
@@ -29,7 +29,7 @@ export class TranslatedDocument implements SourceDocument {
   }
 
   resolve = (finding: Finding): Diagnostic => {
-    // Without words it only asks for a place.
+    // An empty message only requests a location.
     if (finding.message !== '') this.findings.push(finding)
     const from = this.#from(finding.path, finding.at)
     if (!from) {
@@ -38,7 +38,7 @@ export class TranslatedDocument implements SourceDocument {
       const path = formatPath(finding.path)
       return { code, severity: severityOf(code), message, file: this.#file, range: range(0, 0), path, related: [] }
     }
-    // What is said of the file's own text (spans, fixes) does not fit the resource's.
+    // Spans, fixes and related places in the file's text do not apply to the resource's.
     const { span: _span, fix: _fix, related: _related, ...words } = finding
     const at = finding.at === 'key' && typeof from.path.at(-1) === 'string' ? 'key' : 'value'
     return { ...locate(from, words, at), related: (finding.related ?? []).flatMap(this.#related) }
@@ -53,19 +53,19 @@ export class TranslatedDocument implements SourceDocument {
 
   textAt = (path: Path): string => {
     const from = this.#from(path, 'value')
-    // What comes out of a Secret or a ConfigMap is where it belongs.
+    // Content of a Secret or ConfigMap is where it belongs.
     if (!from || from.resource.kind.own === undefined) return ''
     const written = valueAt(from.resource.raw, from.path)
     return typeof written === 'object' && written !== null ? '' : textOf(written)
   }
 
-  /** Where the same text stands in the part of the resource that made this one, it is that which is meant. */
+  /** If the resource's part has the same text, the finding refers to that. */
   #from(path: Path, at: Finding['at']): From | undefined {
     const from = this.#origins.at(this.value, path)
     const sought = at === 'key' ? path.at(-1) : onlyLeaf(valueAt(this.value, path))
     if (!from || (typeof sought !== 'string' && typeof sought !== 'number')) return from
     const found = pathsOf(sought, valueAt(from.resource.raw, from.path))
-    // Of equal items of a list the one that stands at the same place.
+    // Among equal items of a list, the one at the same index.
     const index = path.findLast(step => typeof step === 'number')
     const inner = found.find(each => each.includes(index ?? -1)) ?? found[0]
     return inner ? { ...from, path: [...from.path, ...inner] } : from
@@ -84,7 +84,7 @@ export class TranslatedDocument implements SourceDocument {
   }
 }
 
-/** Looked up when it is asked. */
+/** Resolved on access. */
 class LazyOrigin implements Origin {
   readonly #path: Path
   readonly #fromOf: (path: Path) => From | undefined
@@ -123,7 +123,7 @@ function pathsOf(sought: string | number, value: unknown): Path[] {
   )
 }
 
-/** An object around one value is meant by it: a rule by its expression. */
+/** An object with a single leaf stands for it: a rule for its expression. */
 function onlyLeaf(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const [only, ...more] = Object.values(value)

@@ -5,7 +5,7 @@ import { CONTROLLER, specOf } from '../cluster-view.ts'
 import type { Work } from '../work.ts'
 import { isFalse, isTrue, type Status } from './conditions.ts'
 
-/** Of the GatewayClasses of this controller, where a cluster is followed. */
+/** The statuses of this controller's GatewayClasses, when following a cluster. */
 export function classStatuses(work: Work): Status[] {
   if (!work.options.live) return []
   const ours = work.cluster.list('GatewayClass').filter(each => specOf(each).controllerName === CONTROLLER)
@@ -23,7 +23,7 @@ function classStatus(found: Resource, work: Work): Status {
   return { resource: found, status: { conditions: [accepted, version], supportedFeatures } }
 }
 
-/** Why the parameters that an object names cannot be had; undefined when it names none, or they are there. */
+/** Why the referenced parameters are unavailable. Undefined if there is no reference or it resolves. */
 export function parametersProblem(owner: Resource, ref: unknown, work: Work): string | undefined {
   const named = asFields(ref)
   if (!named) return undefined
@@ -34,7 +34,7 @@ export function parametersProblem(owner: Resource, ref: unknown, work: Work): st
   return `${String(kind)} ${namespace === undefined ? '' : `${String(namespace)}/`}${String(name)} not found`
 }
 
-/** What Gateways of the class can do beyond the core, in the names of the Gateway API. */
+/** Optional features of the Gateway API that are supported. */
 const SUPPORTED_FEATURES: readonly string[] = [
   'BackendTLSPolicy',
   'BackendTLSPolicySANValidation',

@@ -16,7 +16,7 @@ export function isFalse(type: string, reason: string, message: string): Conditio
   return { type, status: 'False', reason, message }
 }
 
-/** What a controller would write about one resource. */
+/** The status that a controller would write for one resource. */
 export interface Status {
   readonly resource: Resource
   readonly status: Fields

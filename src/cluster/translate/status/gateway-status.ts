@@ -3,7 +3,7 @@ import { type Condition, isFalse, isTrue, type Status } from './conditions.ts'
 
 const FINE = 'No errors found'
 
-/** The statuses of a Gateway and of the ListenerSets that attach to it. */
+/** The statuses of a Gateway and of its attached ListenerSets. */
 export function gatewayStatuses(state: GatewayState): Status[] {
   return [gatewayStatus(state), ...state.sets.map(setStatus)]
 }

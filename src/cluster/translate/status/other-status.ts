@@ -10,7 +10,7 @@ import { gatewayRef } from './status.ts'
 
 const VALID = 'Configuration is valid'
 
-/** Of BackendTLSPolicies: one entry for each Gateway of ours that may reach their Services. */
+/** The statuses of BackendTLSPolicies: one entry per Gateway of ours that may reach their Services. */
 export function tlsPolicyStatuses(gateways: readonly GatewayState[], reach: Reach, work: Work): Status[] {
   const seen = new Map<string, Resource>()
   return work.cluster.list('BackendTLSPolicy').map(policy => {
@@ -34,7 +34,7 @@ export function tlsPolicyStatuses(gateways: readonly GatewayState[], reach: Reac
   })
 }
 
-/** Of several reasons not to accept it, a Gateway's comes before an older policy, and that before the authorities. */
+/** Of several reasons to reject it, the Gateway's takes precedence, then an older policy, then the authorities. */
 function tlsConditions(policy: Resource, state: GatewayState, older: Resource | undefined, work: Work): Condition[] {
   const authorities = authoritiesOf(policy, work)
   const untrusted = 'reason' in authorities ? authorities : undefined
@@ -49,7 +49,7 @@ function tlsConditions(policy: Resource, state: GatewayState, older: Resource | 
   return [isTrue('Accepted', 'Accepted', VALID), resolved]
 }
 
-/** Of InferencePools: one entry for each Gateway that leads to them. */
+/** The statuses of InferencePools: one entry per Gateway that leads to them. */
 export function poolStatuses(reach: Reach, gateways: readonly GatewayState[], work: Work): Status[] {
   return work.cluster.list('InferencePool').map(pool => {
     const problems = pickerProblems(pool, work)

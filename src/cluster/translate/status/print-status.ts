@@ -2,7 +2,7 @@ import { printYaml } from '../../../diagnostics/print-yaml.ts'
 import { asFields, asItems, type Fields } from '../../../schema/untyped.ts'
 import type { Status } from './conditions.ts'
 
-/** A YAML document for each resource: what a controller would write, without the times. */
+/** One YAML document per resource: the status that a controller would write, without times. */
 export function printStatuses(statuses: readonly Status[]): string {
   return statuses.map(each => `---\n${printYaml(documentOf(each))}`).join('')
 }
@@ -17,7 +17,7 @@ function documentOf({ resource, status }: Status): Fields {
   }
 }
 
-/** One line for each condition, for people. */
+/** One line per condition, for people. */
 export function printStatusTable(statuses: readonly Status[]): string {
   const rows = [['RESOURCE', 'OF', 'CONDITION', 'REASON', 'MESSAGE'], ...statuses.flatMap(rowsOf)]
   const widths = [0, 1, 2, 3].map(column => Math.max(...rows.map(row => row[column]!.length)))

@@ -4,7 +4,7 @@ import { CONTROLLER } from '../cluster-view.ts'
 import type { Finished } from '../finish.ts'
 import { isTrue, type Status } from './conditions.ts'
 
-/** The statuses with what only the compiler has refused of routes: the rest of them is served. */
+/** Adds routes' parts that only the compiler rejected to the statuses: the rest is served. */
 export function withRefusals({ statuses, refused }: Pick<Finished, 'statuses' | 'refused'>): readonly Status[] {
   const messages = new Map<string, string[]>()
   for (const { resource = '', message } of refused) {

@@ -6,7 +6,7 @@ import type { PolicyState } from '../policy-targets.ts'
 import type { Reach } from '../reach.ts'
 import { type Condition, isFalse, isTrue, type Status } from './conditions.ts'
 
-/** Of a route or model: one entry for each parent of ours. */
+/** The status of a route or model: one entry per parent of ours. */
 export function routeStatus({ route, resolved }: RouteState, parents: readonly ParentState[]): Status {
   return {
     resource: route,
@@ -30,7 +30,7 @@ export function backendStatus(backend: Resource, errors: readonly string[]): Sta
 
 const MOST_ANCESTORS = 16
 
-/** Of a policy: one entry for each Gateway that it reaches, and a summary of the targets that reach none. */
+/** The status of a policy: one entry per Gateway that it reaches, and a summary of the targets that reach none. */
 export function policyStatus(state: PolicyState, reach: Reach): Status {
   const { policy, targets, errors } = state
   const unattached: string[] = []
@@ -70,7 +70,7 @@ function limited(entries: readonly Fields[]): readonly Fields[] {
   return [...entries.slice(0, MOST_ANCESTORS - 1), summary]
 }
 
-/** What other controllers have written stays. */
+/** Entries of other controllers are kept. */
 function foreign(policy: Resource): readonly Fields[] {
   return asItems(asFields(policy.raw.status)?.ancestors)
     .filter(({ controllerName }) => controllerName !== CONTROLLER)
