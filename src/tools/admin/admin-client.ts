@@ -4,32 +4,32 @@ import { systemClock } from '../../engine/clock.ts'
 import type { Clock, Timer } from '../../runtime/runtime.ts'
 import { connectionReason } from './connection-reason.ts'
 
-/** Where an admin server answers, and how to get there. */
+/** The address of an admin server, and the route to it. */
 export interface AdminServer {
-  /** The base of its paths, as its own machine names it; `unix:` for a socket. */
+  /** The base URL, from the perspective of its own machine; `unix:` for a socket. */
   readonly url: URL
-  /** What people call it, without the credentials that a URL may hold. */
+  /** Its display name, without the credentials that a URL may contain. */
   readonly name: string
-  /** The machine whose ports are the gateway's, where this one reaches them. */
+  /** The machine whose ports are the gateway's, if reachable from here. */
   readonly host: string | undefined
-  /** Opens the connections, where the URL alone does not lead there. */
+  /** Opens the connections if the URL alone is not enough. */
   readonly agent?: Agent
-  /** `NAMESPACE/NAME` of the pod that it runs in, where that is how it is reached. */
+  /** `NAMESPACE/NAME` of the pod that it was reached through, if any. */
   readonly pod?: string
-  /** The way out when nobody answers, where it is not the usual one. */
+  /** Overrides the usual help for an unreachable server. */
   readonly help?: string
-  /** How long it may say nothing, in ms; 10 s when unset. */
+  /** Idle timeout in ms; 10 s when unset. */
   readonly patience?: number
 }
 
-/** An admin server that its URL leads to. */
+/** An admin server at a URL. */
 export function adminServerAt(url: URL): AdminServer {
   if (url.protocol === 'unix:') return { url, name: url.href, host: '127.0.0.1' }
   const name = `${url.protocol}//${url.host}${url.pathname === '/' ? '' : url.pathname}`
   return { url, name, host: url.hostname.replace(/^\[(.*)\]$/, '$1') }
 }
 
-/** How long a server may say nothing, before its answer begins and in the middle of it, in ms. */
+/** The idle timeout before and during a response, in ms. */
 export interface Patience {
   readonly ms: number
   readonly clock: Clock
@@ -37,23 +37,23 @@ export interface Patience {
 
 const PATIENCE = 10_000
 
-/** How long a server may say nothing. */
+/** The idle timeout of a server. */
 export function patienceWith({ patience = PATIENCE }: AdminServer, clock: Clock = systemClock): Patience {
   return { ms: patience, clock }
 }
 
-/** bytes of an answer. Dumps of thousands of routes are a tenth of it. */
+/** Bytes of a response. Dumps of thousands of routes take a tenth of it. */
 const MOST_BYTES = 256 * 1024 * 1024
 
 export interface AskOptions {
   readonly method?: 'GET' | 'POST'
-  /** Gives it up. */
+  /** Cancels the request. */
   readonly signal?: AbortSignal
-  /** That of the server when unset. */
+  /** The server's own when unset. */
   readonly patience?: Patience
 }
 
-/** A JSON document that an admin server answers with. Throws a Failure: `unreachable`, or `timeout`. */
+/** A JSON response of an admin server. Throws a Failure: `unreachable`, or `timeout`. */
 export async function getJson(admin: AdminServer, path: string): Promise<unknown> {
   const body = String(await getBytes(admin, path))
   try {
@@ -64,8 +64,8 @@ export async function getJson(admin: AdminServer, path: string): Promise<unknown
 }
 
 /**
- * Bytes that an admin server answers with. Throws a Failure: `unreachable`, `timeout`, or `usage` with the server's
- * words.
+ * The bytes of an admin server's response. Throws a Failure: `unreachable`, `timeout`, or `usage` with the server's
+ * message.
  */
 export async function getBytes(admin: AdminServer, path: string, options: AskOptions = {}): Promise<Buffer> {
   const reply = await send(admin, path, options)
@@ -77,7 +77,7 @@ export async function getBytes(admin: AdminServer, path: string, options: AskOpt
   })
 }
 
-/** Whether the gateway serves its configuration, and in its own words what is missing. */
+/** Whether the gateway serves its configuration, and its own message if not. */
 export async function getReadiness(
   admin: AdminServer,
   patience?: Patience,
@@ -89,33 +89,33 @@ export async function getReadiness(
   throw refused(admin, 'healthz/ready', reply, words)
 }
 
-/** What a trace stream is asked for; see `gwctl trace`. */
+/** The parameters of a trace stream; see `gwctl trace`. */
 export interface TraceRequest {
   readonly expression?: string
-  /** Requests to follow and for how many seconds; one request and no end in time without it. */
+  /** The number of requests to follow, and for how many seconds. Unset: one request, without a time limit. */
   readonly follow?: { readonly requests: number; readonly seconds: number }
 }
 
-/** How a stream ended when nothing went wrong. */
+/** Why a stream ended normally. */
 export type TraceEnd = 'requests' | 'time' | 'shutdown' | 'filter'
 
 export interface TraceConnection {
-  /** The JSON text of each event. Returns why the stream ended; throws a Failure `unreachable` when it broke. */
+  /** The JSON text of each event. Returns why the stream ended; throws a Failure `unreachable` if it broke. */
   readonly events: AsyncGenerator<string, TraceEnd, undefined>
-  /** Ends `events` where it stands. */
+  /** Ends `events` at once. */
   close(): void
 }
 
 export interface TraceOptions {
-  /** Gives it up. */
+  /** Cancels the request. */
   readonly signal?: AbortSignal
-  /** That of the server when unset. Silence breaks the connection too: a server says something each second. */
+  /** The server's own when unset. It also applies during the stream: a server sends something every second. */
   readonly patience?: Patience
 }
 
 /**
- * Connects to `/debug/trace` and resolves when the server is watching. Throws a Failure: `unreachable`, or `usage` with
- * the server's words when it refuses the request.
+ * Connects to `/debug/trace` and resolves once the server is watching. Throws a Failure: `unreachable`, or `usage` with
+ * the server's message if it rejects the request.
  */
 export async function openTrace(
   admin: AdminServer,
@@ -133,9 +133,9 @@ export async function openTrace(
   let asked = false
   let problem: Failure | undefined
   /**
-   * EventSource reconnects whenever a stream ends, even well. Here that would arm a second trace behind the user's back,
-   * so there is one request and no more: 204 is how a server says that it is over. POST, because the public system
-   * takes nothing else.
+   * EventSource reconnects whenever a stream ends, even normally. Here that would silently arm a second trace, so there
+   * is only one request: further ones get 204, which tells EventSource to stop. POST, because the public system accepts
+   * nothing else.
    */
   const fetchOnce = async (_url: string | URL, init: { readonly signal?: AbortSignal }) => {
     if (asked) return response(204, admin)
@@ -178,9 +178,9 @@ function close(source: { close(): void }, inbox: Inbox): void {
   inbox.end('requests')
 }
 
-/** Events between the connection and whoever reads them; a slow reader slows the connection down. */
+/** Buffers events between the connection and its consumer, with back-pressure. */
 class Inbox {
-  /** One request was asked for: its end is the end of the stream, and no event says so. */
+  /** A single request was asked for: the stream ends with it, without an event that says so. */
   readonly #single: boolean
   #waiting: string[] = []
   #ended = false
@@ -195,12 +195,12 @@ class Inbox {
 
   put(text: string): void {
     this.#waiting.push(text)
-    // The public system knows no `follow`, and numbers no events: it ends after one request in any case.
+    // The public system does not support `follow` and does not number events: it always ends after one request.
     if (text.includes('"requestFinished"')) this.#finished = this.#single || !text.includes('"seq"')
     this.#wake()
   }
 
-  /** undefined: the connection is over, for whatever reason. */
+  /** undefined: the connection ended, for whatever reason. */
   end(reason: TraceEnd | undefined): void {
     this.#ended = true
     this.#end ??= reason
@@ -227,7 +227,7 @@ class Inbox {
     })
   }
 
-  /** The body as EventSource reads it, held back while events wait. */
+  /** The body for EventSource, paused while events are buffered. */
   throttled(reply: IncomingMessage, patience: Patience) {
     const chunks = reply[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
     const read = async () => {
@@ -236,7 +236,7 @@ class Inbox {
           this.#room = resolve
         })
       }
-      // A connection that breaks ends the stream; whether it was complete is decided by what came.
+      // A broken connection ends the stream; the events received decide whether it was complete.
       const silent = patience.clock.after(patience.ms, () => reply.destroy())
       const next = await chunks.next().catch(() => ({ done: true as const, value: undefined }))
       silent.cancel()
@@ -255,7 +255,7 @@ class Inbox {
   }
 }
 
-/** As much of a Response as EventSource looks at. */
+/** The subset of Response that EventSource uses. */
 function response(status: number, admin: AdminServer, type?: string, body?: ReturnType<Inbox['throttled']>) {
   const get = (name: string) => (name.toLowerCase() === 'content-type' ? (type ?? null) : null)
   return { status, url: admin.url.href, redirected: false, headers: { get }, body: body ?? null }
@@ -266,16 +266,16 @@ function endReason(data: string): TraceEnd {
   return (reason as TraceEnd | undefined) ?? 'requests'
 }
 
-/** Resolves with the head of a 200 answer; every other answer is a Failure with the server's own words. */
+/** Resolves with the head of a 200 response; any other one is a Failure with the server's own message. */
 async function send(admin: AdminServer, path: string, options: AskOptions): Promise<IncomingMessage> {
   const reply = await call(admin, path, options)
   if (reply.statusCode === 200) return reply
-  // What comes after the reason is how the server is used, which the command's own help says better.
+  // After the reason comes usage text for the server, which the command's own help covers better.
   const [words = ''] = (await wordsOf(admin, reply, options.patience)).split(/\r?\n\r?\n/)
   throw refused(admin, path, reply, words)
 }
 
-/** Resolves with the head of any answer. */
+/** Resolves with the head of any response. */
 async function call(admin: AdminServer, path: string, options: AskOptions): Promise<IncomingMessage> {
   const { method = 'GET', signal } = options
   const { ms, clock } = options.patience ?? patienceWith(admin)
@@ -284,7 +284,7 @@ async function call(admin: AdminServer, path: string, options: AskOptions): Prom
   const start = url.protocol === 'https:' ? (await import('node:https')).request : requestHttp
   let waiting: Timer | undefined
   const head = new Promise<IncomingMessage>((resolve, reject) => {
-    // A connection of its own: the process may end as soon as the answer is read.
+    // A connection of its own, so that the process can end as soon as the response is read.
     const sent = start(url, { method, agent: admin.agent ?? false, ...unix, ...(signal ? { signal } : {}) }, resolve)
     sent.on('error', error => reject(error instanceof Failure ? error : unreachable(admin, error)))
     waiting = clock.after(ms, () => sent.destroy(silent(admin, `gives no answer within ${ms / 1000} s`)))
@@ -293,7 +293,7 @@ async function call(admin: AdminServer, path: string, options: AskOptions): Prom
   return head.finally(() => waiting?.cancel())
 }
 
-/** A server that is there and says nothing, as opposed to one that is not. */
+/** A server that accepts connections but does not respond, as opposed to an unreachable one. */
 function silent(admin: AdminServer, what: string): Failure {
   return new Failure('timeout', `${admin.name} ${what}.`, {
     help: `If it is busy, wait longer with --timeout. ${admin.help ?? 'If it is not an admin server, name another one with --admin URL or GWCTL_ADMIN.'}`,
@@ -321,12 +321,12 @@ async function readWhole(admin: AdminServer, reply: IncomingMessage, patience?: 
   return Buffer.concat(chunks)
 }
 
-/** What a refusal says; nothing when the connection breaks before it is said. */
+/** The message of an error response; empty if the connection breaks first. */
 async function wordsOf(admin: AdminServer, reply: IncomingMessage, patience?: Patience): Promise<string> {
   return String(await readWhole(admin, reply, patience).catch(() => '')).trim()
 }
 
-/** `path` below the base, whether or not the base ends with a slash. A Unix socket has no name of its own. */
+/** `path` below the base, with or without its trailing slash. A Unix socket has no hostname. */
 function target({ url }: AdminServer, path: string): URL {
   const base = url.protocol === 'unix:' ? 'http://localhost/' : url.href.replace(/[?#].*$/, '').replace(/\/*$/, '/')
   return new URL(path, base)
@@ -343,7 +343,7 @@ function unreachable(admin: AdminServer, error: Error): Failure {
 
 function refused(admin: AdminServer, path: string, reply: IncomingMessage, words: string): Failure {
   const status = reply.statusCode ?? 0
-  // An admin server says in plain text what is wrong with a parameter. A listener's 400 is about something else.
+  // An admin server reports a wrong parameter in plain text. A listener's 400 concerns something else.
   const plain = !/json|html/i.test(reply.headers['content-type'] ?? '')
   if (status === 400 && path.includes('?') && plain) return new Failure('usage', words)
   const first = words.split('\n', 1)[0] ?? ''
@@ -352,7 +352,7 @@ function refused(admin: AdminServer, path: string, reply: IncomingMessage, words
   return notAnAdminServer(admin, path, `answered ${status}${first === '' ? '' : ` (${first.slice(0, 200)})`}`)
 }
 
-/** Somebody else answers there. */
+/** Another kind of server responds there. */
 export function notAnAdminServer(admin: AdminServer, path: string, what: string): Failure {
   const name = path.replace(/^\/?/, '/').replace(/\?.*$/, '')
   return new Failure('unreachable', `${admin.name} ${what} for ${name}.`, {

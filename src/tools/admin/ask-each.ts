@@ -2,16 +2,16 @@ import { Failure } from '../../diagnostics/failure.ts'
 import type { AdminServer } from './admin-client.ts'
 
 export interface Asked<T> {
-  /** In the order of the servers; those that failed are left out. */
+  /** In the order of the servers, without those that failed. */
   readonly answers: readonly { readonly admin: AdminServer; readonly value: T }[]
-  /** Why some did not answer, all in one: thrown when the others have been shown. */
+  /** The combined reasons why some failed; thrown once the other answers have been shown. */
   readonly failure: Failure | undefined
 }
 
-/** Servers that are asked at a time. */
+/** Maximum number of concurrent requests. */
 const AT_ONCE = 8
 
-/** Asks all of them, whatever becomes of some. Throws when none answers. */
+/** Asks all servers, even if some fail. Throws if all fail. */
 export async function askEach<T>(
   servers: readonly AdminServer[],
   ask: (admin: AdminServer) => Promise<T>,
@@ -30,7 +30,7 @@ export async function askEach<T>(
   return { answers, failure }
 }
 
-/** Anything but a Failure is a bug of ours, and thrown at once. */
+/** Anything but a Failure is a bug of ours, and rethrown at once. */
 function combined(errors: readonly unknown[]): Failure | undefined {
   const failures = errors.map(error => {
     if (error instanceof Failure) return error

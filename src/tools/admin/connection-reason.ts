@@ -1,4 +1,4 @@
-/** Why nothing can be reached, in words; of several addresses that were tried, the first tells. */
+/** Why a connection failed, in words; of several addresses tried, the first one counts. */
 export function connectionReason(error: unknown): string {
   const first: unknown = error instanceof AggregateError && error.errors.length > 0 ? error.errors[0] : error
   const { code } = first as NodeJS.ErrnoException

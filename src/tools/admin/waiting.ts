@@ -2,10 +2,10 @@ import { Failure } from '../../diagnostics/failure.ts'
 import { systemClock } from '../../engine/clock.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 
-/** ms between two questions. */
+/** ms between two requests. */
 const PAUSE = 200
 
-/** The time in which a gateway may become ready: one for all that is waited for, its pods and its answer. */
+/** The time limit for a gateway to become ready, shared by all steps: its pods and its response. */
 export class Waiting {
   readonly #ms: number
   readonly #clock: Clock
@@ -17,12 +17,14 @@ export class Waiting {
     this.#deadline = clock.mono() + ms
   }
 
-  /** For one question. */
+  /** For one request. */
   get patience(): { readonly ms: number; readonly clock: Clock } {
     return { ms: Math.max(PAUSE, Math.ceil(this.#left)), clock: this.#clock }
   }
 
-  /** Resolves when it is time to ask again. Throws a Failure `timeout`, with the last answer, when it is too late. */
+  /**
+   * Resolves when it is time for the next request. Throws a Failure `timeout` with the last answer when the time is up.
+   */
   async again(answer: Failure | { readonly words: string }): Promise<void> {
     const left = this.#left
     if (left <= 0) throw this.#notReady(answer)
@@ -36,7 +38,7 @@ export class Waiting {
   #notReady(answer: Failure | { readonly words: string }): Failure {
     const reason = answer instanceof Failure ? answer.message : `${answer.words}.`
     const message = `the gateway is not ready after ${this.#ms / 1000}s: ${reason}`
-    // Silence is not a reason to wait longer for one answer: it is asked again and again.
+    // A silent server is no reason to wait longer for one response: it is asked again.
     const help = answer instanceof Failure && answer.kind !== 'timeout' ? answer.help : undefined
     return new Failure('timeout', message, help === undefined ? {} : { help })
   }

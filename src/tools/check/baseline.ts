@@ -7,7 +7,7 @@ import { replaceFile } from '../../files/write-file.ts'
 
 const VERSION = 1
 
-/** A finding that was there before; `count` of them are in the file, wherever they have moved to in it. */
+/** A known finding, which occurs `count` times in the file, at whatever position. */
 interface Known {
   readonly file: string
   readonly resource?: string
@@ -24,7 +24,7 @@ export interface Compared {
   readonly gone: number
 }
 
-/** Takes out what the baseline knows. Throws an input Failure for a baseline that cannot be read. */
+/** Removes findings that the baseline knows. Throws an input Failure if the baseline cannot be read. */
 export function applyBaseline(baseline: string, diagnostics: readonly Diagnostic[], cwd: string): Compared {
   const left = new Map<string, number>()
   for (const known of readBaseline(baseline, cwd)) left.set(keyOf(known), (left.get(keyOf(known)) ?? 0) + known.count)
@@ -42,7 +42,7 @@ export function applyBaseline(baseline: string, diagnostics: readonly Diagnostic
   return { kept, suppressed, gone: [...left.values()].reduce((sum, count) => sum + count, 0) }
 }
 
-/** Writes all of them down as known; how many there are. */
+/** Records all findings as known; returns their number. */
 export function writeBaseline(baseline: string, diagnostics: readonly Diagnostic[], cwd: string): number {
   const known = new Map<string, Known>()
   for (const diagnostic of diagnostics) {
@@ -56,7 +56,7 @@ export function writeBaseline(baseline: string, diagnostics: readonly Diagnostic
   return diagnostics.length
 }
 
-/** Paths start at the baseline's directory: where the command runs does not matter. */
+/** Paths are relative to the baseline's directory, so the working directory does not matter. */
 function entryOf(d: Diagnostic, baseline: string, cwd: string): Known {
   const file = relative(dirname(resolve(cwd, baseline)), resolve(cwd, d.file))
     .split(sep)

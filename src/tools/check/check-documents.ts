@@ -26,27 +26,27 @@ export interface DocumentOptions {
   readonly tier: Tier
   /** The input is part of a configuration: unresolved names become notes. */
   readonly partial?: boolean
-  /** What the documents are; `auto` looks at each. */
+  /** The kind of the documents; `auto` detects it for each. */
   readonly mode?: 'auto' | 'standalone' | 'cluster'
-  /** Takes apart resources that are never applied together; unset: they all are. */
+  /** Separates resources that are never applied together. Unset: they all are. */
   readonly partition?: (resources: readonly Resource[]) => readonly ResourceSet[]
-  /** For whoever waits for many files. */
+  /** Reports progress on many files. */
   progress?(text: string): void
 }
 
-/** Fewer files are checked before anybody could read how many are left. */
+/** Fewer files are checked too quickly for progress to be readable. */
 const MANY = 100
 
 export interface Text extends InputText {
-  /** What is not ours in it is skipped: nobody said that it is. */
+  /** Documents that are not ours are skipped: the file was not named explicitly. */
   readonly lenient: boolean
-  /** Skipped too when it cannot be parsed. */
+  /** Also skip it if it cannot be parsed. */
   readonly foreignWhenBroken?: boolean
 }
 
 export interface CheckedTexts {
   readonly diagnostics: readonly Diagnostic[]
-  /** The files in which there was something to check, and how many documents of theirs were. */
+  /** The files with something to check, and the number of documents checked in each. */
   readonly checked: readonly Checked[]
   readonly skipped: readonly Skipped[]
 }
@@ -80,7 +80,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
       held = loaded.snapshot?.bodies
       diagnostics.push(...loaded.diagnostics.map(d => (options.partial ? asNote(d) : d)))
     }
-    // Unset variables mean nothing in resources.
+    // Resources do not use variables, so unset ones do not matter.
     const variables = standalone.length > 0 && options.tier !== 'syntax'
     const ours = new Set([...standalone, ...resources].map(({ index }) => index))
     const ofOurs = (d: Diagnostic) => !text.lenient || ours.has(d.document?.index ?? 1)
@@ -104,7 +104,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
   const dropped = new Set(checked.filter(({ documents, file }) => documents === 0 && isForeign(file)).map(c => c.file))
   return { diagnostics: withoutEchoes(diagnostics), checked: checked.filter(({ file }) => !dropped.has(file)), skipped }
 
-  /** All of its documents were skipped, and nothing was wrong with its text. */
+  /** All of its documents were skipped, and its text has no mistakes. */
   function isForeign(file: string): boolean {
     return skipped.some(each => each.file === file) && !diagnostics.some(d => d.file === file)
   }
@@ -115,7 +115,7 @@ interface Cluster {
   readonly source: Source
 }
 
-/** Checks the resources of all files; what was found about text that is none of ours is taken back. */
+/** Checks the resources of all files together; findings about the text of foreign documents are withdrawn. */
 async function checkTogether(
   clusters: readonly Cluster[],
   lenient: ReadonlySet<string>,
@@ -148,7 +148,7 @@ async function checkTogether(
   })
 }
 
-/** Services, Secrets and the like of applications: in their namespaces is nothing that the gateway reads. */
+/** Services, Secrets and the like of applications, in namespaces that the gateway does not use. */
 function unrelated(resources: readonly Resource[]): Resource[] {
   const ours = resources.filter(({ kind }) => !OF_KUBERNETES.has(kind.group))
   const namespaces = new Set(ours.map(({ namespace }) => namespace))
@@ -160,7 +160,7 @@ function unrelated(resources: readonly Resource[]): Resource[] {
 }
 const OF_KUBERNETES: ReadonlySet<string> = new Set(['', 'discovery.k8s.io'])
 
-/** What is said of the text of a document that turned out to be none of ours. */
+/** Drops findings about the text of a document that turned out to be foreign. */
 function dropFindings(diagnostics: Diagnostic[], file: string, index: number): void {
   for (let at = diagnostics.length - 1; at >= 0; at--) {
     const d = diagnostics[at]!
@@ -168,7 +168,7 @@ function dropFindings(diagnostics: Diagnostic[], file: string, index: number): v
   }
 }
 
-/** API servers read YAML 1.1: what it takes for a boolean is not text to them, and they refuse it. */
+/** API servers read YAML 1.1 and reject a boolean where text is expected. */
 function misreadByServers(
   diagnostics: Diagnostic[],
   clusters: readonly Cluster[],
@@ -208,7 +208,7 @@ function sort(source: Source, text: Text, { mode = 'auto' }: DocumentOptions): S
   return { standalone: source.documents, resources: [], left: [] }
 }
 
-/** What looks like ours; the rest is left alone, and why. */
+/** Keeps what looks like ours; the rest is skipped with a reason. */
 function siftLenient(source: Source, { file, foreignWhenBroken }: Text): Sorted {
   const standalone: SourceDocument[] = []
   const resources: SourceDocument[] = []
@@ -229,7 +229,7 @@ function siftLenient(source: Source, { file, foreignWhenBroken }: Text): Sorted 
   return { standalone, resources, left }
 }
 
-/** The same documents as resources are read: a `$` in them is a dollar sign. */
+/** The same documents as resources, in which `$` is literal. */
 function withoutVariables(source: Source, documents: readonly SourceDocument[]): Source {
   const read = source.text.includes('$') ? parseSource(source.file, source.text) : source
   const wanted = new Set(documents.map(document => document.index))
@@ -243,11 +243,11 @@ function asNote(d: Diagnostic): Diagnostic {
 
 export interface RunOptions extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>, Pick<LoadOptions, 'conceal'> {
   readonly readReferenced?: ReadReferenced
-  /** The input is part of a configuration: names of resources that are not in it are not mistakes. */
+  /** The input is part of a configuration: references to missing resources are not mistakes. */
   readonly partial?: boolean
 }
 
-/** One standalone file, or the resources of one, as `run` loads it. */
+/** Loads a standalone file, or the resources in a file, as `run` does. */
 export async function loadInput(input: InputText, options: RunOptions, runtime: Runtime): Promise<Loaded> {
   const { readReferenced, conceal } = options
   if (holdsResources(input)) {
@@ -263,19 +263,19 @@ export async function loadInput(input: InputText, options: RunOptions, runtime: 
 /** Resources, and no standalone configuration among them. */
 export function holdsResources({ file, text }: InputText): boolean {
   if (!/(?:^|[{,])\s*"?(?:kind|apiVersion)"?\s*:/m.test(text)) return false
-  // What begins a line and says its kind needs no second look, and large inputs are not read twice.
+  // A line that starts with `kind:` is conclusive, so large inputs are not parsed twice.
   if (documentsIn(text).every(document => /^kind:/m.test(document) || !/^[^\s#-]/m.test(document))) return true
   const classes = parseSource(file, text).documents.map(classify)
   return classes.includes('resource') && !classes.includes('standalone')
 }
 
-/** Reads the files that a configuration names, wherever they are, as whoever runs the gateway wants it. */
+/** Reads the files that a configuration references, wherever they are, with the trust of whoever runs the gateway. */
 export function referencedBy(file: string, cwd: string): (path: string) => Buffer | undefined {
   const folder = folderOf(file, cwd)
   return path => readIfRegular(resolve(folder, path))
 }
 
-/** The same for a configuration that a stranger may have written: nothing outside of its place is touched. */
+/** The same for a configuration from an untrusted author: nothing outside its directory is read. */
 export function referencedWithin(file: string, cwd: string): ReadReferenced {
   const folder = folderOf(file, cwd)
   const place = placeOf(resolve(folder, 'any'), cwd)
@@ -289,7 +289,7 @@ function folderOf(file: string, cwd: string): string {
   return file.startsWith('<') ? cwd : dirname(resolve(cwd, file))
 }
 
-/** Files that the configuration names are looked up beside it. */
+/** Referenced files are relative to the configuration. */
 function loadOptions(file: string, options: Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>, runtime: Runtime) {
   return {
     env: options.env,

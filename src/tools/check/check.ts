@@ -29,23 +29,23 @@ export { loadInput, referencedBy } from './check-documents.ts'
 
 export interface CheckOptions extends DocumentOptions, InputPlace {
   readonly stdinName?: string
-  /** The files come from a hook: what is not ours is left out and having nothing to check is not a failure. */
+  /** The files come from a hook: foreign files are skipped, and an empty selection is not a failure. */
   readonly hook?: boolean
   /** Read the nearest `.gwctl.yaml` of each file. */
   readonly settings?: boolean
   readonly select?: readonly Code[]
   readonly ignore?: readonly Code[]
   readonly baseline?: string
-  /** Only findings on lines that differ from this git revision. */
+  /** Report only findings on lines that changed since this git revision. */
   readonly since?: string
   readonly fix?: FixLevel
 }
 
 export interface CheckOutcome {
   readonly report: CheckReport
-  /** What was named and could not be read. The rest was checked nevertheless. */
+  /** Named inputs that could not be read. The rest was checked nevertheless. */
   readonly failures: readonly Failure[]
-  /** What `fix` has made of the files; nothing is written. With stdin, even when nothing has changed. */
+  /** The files as changed by `fix`; nothing is written. For stdin also if nothing changed. */
   readonly rewritten: readonly Rewritten[]
   /** Entries of the baseline that no longer occur. */
   readonly gone: number
@@ -53,7 +53,7 @@ export interface CheckOutcome {
 
 export interface Rewritten {
   readonly input: InputFile
-  /** As read, to keep its encoding; before and after are without byte order mark. */
+  /** As read, to preserve its encoding; `before` and `after` lack the byte order mark. */
   readonly bytes: Buffer
   readonly before: string
   readonly after: string
@@ -64,7 +64,7 @@ interface ReadText extends Text {
   readonly bytes: Buffer
 }
 
-/** Checks files, directories and stdin, and starts and writes nothing. Throws a Failure when there is nothing to check. */
+/** Checks files, directories and stdin; starts and writes nothing. Throws a Failure if there is nothing to check. */
 export async function check(paths: readonly string[], options: CheckOptions): Promise<CheckOutcome> {
   const settings = new SettingsFinder(options.cwd)
   const inputs = findInputs(paths, options.cwd, options.stdinName)
@@ -107,7 +107,7 @@ export async function check(paths: readonly string[], options: CheckOptions): Pr
   return { report, failures, rewritten, gone: known.gone }
 }
 
-/** The files that may hold something to check. */
+/** Reads the files that may contain something to check. */
 async function readTexts(inputs: Inputs, options: CheckOptions, settings: SettingsFinder, places: ForeignPlaces) {
   const failures = [...inputs.failures]
   const skipped: Skipped[] = [...inputs.skipped]
@@ -150,12 +150,12 @@ function reasonToSkip(
   return input.path === undefined ? undefined : places?.reasonFor(input.path)
 }
 
-/** A file that is named by itself is meant, except in a hook, which names every file of a commit. */
+/** A file that is named explicitly is never ignored, except in a hook, which names every file of a commit. */
 function isIgnored({ path, named }: InputFile, options: CheckOptions, settings: SettingsFinder): boolean {
   return options.settings === true && path !== undefined && (!named || options.hook === true) && settings.ignores(path)
 }
 
-/** A file that cannot be read, as a finding about it. */
+/** A finding for a file that cannot be read. */
 export function unreadable(file: string, failure: Failure): Diagnostic {
   const help = failure.help === undefined ? {} : { help: failure.help }
   const { range } = createLines('')
@@ -172,7 +172,7 @@ export function unreadable(file: string, failure: Failure): Diagnostic {
   }
 }
 
-/** Without the place of the input: spreading it would open stdin, which takes as long as checking a small file. */
+/** Without the input place: spreading it would open stdin, which takes as long as checking a small file. */
 function documentOptions({ cwd, env, tier, partial, mode, progress }: CheckOptions): DocumentOptions {
   return {
     cwd,
@@ -196,10 +196,10 @@ interface Curated {
 }
 type Curate = (texts: readonly Text[], diagnostics: readonly Diagnostic[]) => Curated
 
-/** What is left of the findings after the settings, the comments in the files and the flags have had their say. */
+/** Filters the findings by the settings, the comments in the files and the flags. */
 function curator(options: CheckOptions, settings: SettingsFinder): Curate {
   const { select = [], ignore = [] } = options
-  // A commit is a part: that a name is in another file is nothing to tell its author.
+  // A commit is partial: notes about names in other files are of no use to its author.
   const elsewhere = ({ code, severity }: Diagnostic): boolean =>
     options.hook === true && options.partial === true && severity === 'info' && /^GW20[14]$/.test(code)
   const chosen = (d: Diagnostic): boolean =>
@@ -248,7 +248,7 @@ function nothing(paths: readonly string[], skipped: readonly Skipped[]): Failure
   return new Failure('input', `there is nothing to check in ${visible(paths.join(' '))}.`, { help: help.join('\n') })
 }
 
-/** What loading a configuration has found, as a report. */
+/** A report of the findings of loading a configuration. */
 export async function reportOf(
   inputs: readonly InputText[],
   { diagnostics, source }: Pick<Loaded, 'diagnostics' | 'source'>,

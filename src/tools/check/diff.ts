@@ -9,13 +9,13 @@ interface Step {
 }
 
 export interface UnifiedDiff {
-  /** Empty when the texts are equal. */
+  /** Empty if the texts are equal. */
   readonly text: string
-  /** Lines of it are not as they stand in the file: no patch. */
+  /** Some lines are masked, so it cannot be applied as a patch. */
   readonly concealed: boolean
 }
 
-/** Both texts as `diff -u` compares them, their lines as `conceal` shows them. The name is shown as it is. */
+/** A unified diff of both texts, with lines masked by `conceal`. The name is shown as it is. */
 export function unifiedDiff(
   name: string,
   before: string,
@@ -44,7 +44,7 @@ export function unifiedDiff(
   return { text: `--- ${name}\n+++ ${name}\n${hunks.join('')}`, concealed }
 }
 
-/** A line of both texts shows no more than either of them does. */
+/** A common line shows no more than either side does. */
 function shownSteps(script: readonly Step[], before: readonly string[], after: readonly string[]): Step[] {
   return script.map(step => {
     const [old, now] = [before[step.before]!, after[step.after]!]
@@ -64,12 +64,12 @@ function hunk(steps: readonly Step[]): string {
   return `@@ -${range(first!.before, '+')} +${range(first!.after, '-')} @@\n${body.join('')}`
 }
 
-/** With their line breaks; of a carriage return, too. */
+/** Keeps line breaks, including lone carriage returns. */
 function splitLines(text: string): string[] {
   return text.match(/[^\n]*\n|[^\n]+$/g) ?? []
 }
 
-/** Myers' greedy algorithm: time and memory grow with the lines times the differences. */
+/** Myers' greedy algorithm: time and memory are proportional to lines times differences. */
 function* editScript(a: readonly string[], b: readonly string[]): Generator<Step> {
   const trace: Map<number, number>[] = []
   let furthest = new Map([[1, 0]])

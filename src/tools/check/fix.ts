@@ -11,15 +11,15 @@ export interface FixedTexts {
   readonly fixed: readonly Fixed[]
 }
 
-/** A fix may uncover the next one; this many rounds are enough for any that end. */
+/** A fix may uncover the next one; this many rounds suffice for any sequence that terminates. */
 const MAX_ROUNDS = 10
-/** Where fixes are tried one by one, each of them takes a round. */
+/** Where fixes are tried one by one, each takes a round. */
 const MOST_TRIES = 200
 
 /**
- * Applies the fixes of all findings that `wanted` lets through, and those of what is found then, until nothing changes.
- * A round after which a file is not better than before is taken back: its fixes are then tried one by one, and those
- * that do not help are left out.
+ * Applies the fixes of all findings that `wanted` selects, and of those that appear then, until nothing changes. A
+ * round that does not improve a file is reverted: its fixes are then tried one by one, and those that do not help are
+ * dropped.
  */
 export async function fixTexts(
   texts: readonly Text[],
@@ -59,7 +59,7 @@ function isApplicable({ fix }: Diagnostic, level: FixLevel): boolean {
   return fix !== undefined && (fix.safe || level === 'all')
 }
 
-/** Tells a fix from others whatever is changed before it in the file. */
+/** Identifies a fix independently of changes before it in the file. */
 function keyOf({ file, code, path, message, fix }: Diagnostic): string {
   return JSON.stringify([file, code, path, message, fix?.title])
 }
@@ -69,7 +69,7 @@ function firstOfEach(diagnostics: readonly Diagnostic[], files: ReadonlySet<stri
   return diagnostics.filter(({ file }) => !files.has(file) || seen.size !== seen.add(file).size)
 }
 
-/** Of fixes that touch the same text, the first; the others are offered again in the next round if still due. */
+/** Of overlapping fixes, the first; the others are offered again in the next round if still needed. */
 function withoutOverlaps(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   const taken: TextEdit[] = []
   return diagnostics.filter(({ fix }) => {
@@ -79,7 +79,7 @@ function withoutOverlaps(diagnostics: readonly Diagnostic[]): Diagnostic[] {
   })
 }
 
-/** Two insertions at one place overlap: their order would be chance. */
+/** Two insertions at one position overlap: their order would be arbitrary. */
 function overlap(a: TextEdit, b: TextEdit): boolean {
   if (a.file !== b.file) return false
   const [a0, a1, b0, b1] = [a.range.start.offset, a.range.end.offset, b.range.start.offset, b.range.end.offset]
@@ -95,12 +95,14 @@ function applyEdits({ file, text }: Text, diagnostics: readonly Diagnostic[]): s
   }, text)
 }
 
-/** Untouched, or fewer errors; without errors, fewer of what is found then (what was hidden behind them may show). */
+/**
+ * Unchanged, or with fewer errors; without errors, with fewer of the original findings (others may have been hidden).
+ */
 function isBetter(file: string, before: CheckedTexts, after: CheckedTexts): boolean {
   const [then, now] = [before, after].map(({ diagnostics }) => diagnostics.filter(d => d.file === file))
   const errors = (all: readonly Diagnostic[]) => all.filter(({ severity }) => severity === 'error').length
   const unreadable = (all: readonly Diagnostic[]) => all.some(({ code }) => /^GW00[1-4]$/.test(code))
-  // What cannot be read has one finding, and all of its others appear once it can.
+  // An unreadable text has one finding; its others appear once it can be read.
   if (unreadable(then!)) return !unreadable(now!) || now!.length <= then!.length
   if (unreadable(now!)) return false
   return errors(now!) < errors(then!) || (errors(now!) === errors(then!) && now!.length <= then!.length)

@@ -1,11 +1,11 @@
 type Fields = Readonly<Record<string, unknown>>
 
-/** What a file of another tool is, so that users see why it was left alone; undefined where nothing tells. */
+/** Identifies a file of another tool, so that users see why it was skipped. Undefined if unknown. */
 export function foreignKind(fields: Fields): string | undefined {
   return KINDS.find(([, tells]) => tells(fields))?.[0]
 }
 
-/** What to do with a file of another tool that somebody took for a configuration. */
+/** What to do with a file of another tool that was named as a configuration. */
 export function wayOut(kind = ''): string {
   return WAYS[kind] ?? 'name the file of the gateway, or its directory: files of other tools are left out there'
 }
@@ -73,7 +73,7 @@ function has(fields: Fields, ...keys: readonly string[]): boolean {
   return keys.every(key => Object.hasOwn(fields, key))
 }
 
-/** A value of the map has one of these keys. */
+/** Whether some value of the map has one of these keys. */
 function some(map: unknown, ...keys: readonly string[]): boolean {
   return isMap(map) && Object.values(map).some(value => isMap(value) && keys.some(key => Object.hasOwn(value, key)))
 }

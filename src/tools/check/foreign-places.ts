@@ -5,24 +5,24 @@ import { readIfRegular } from '../../files/read-file.ts'
 
 /** A `kustomization.yaml`, with absolute paths. */
 interface Kustomization {
-  /** Files and folders that it builds on. */
+  /** Files and folders that it includes. */
   readonly resources: readonly string[]
-  /** Parts of resources: no API server ever sees them as they are. */
+  /** Partial resources: no API server ever gets them as they are. */
   readonly patches: ReadonlySet<string>
 }
 
 const NAMES = ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
 /** bytes. */
 const MAX_KUSTOMIZATION = 1024 * 1024
-/** Levels above a patch at which its kustomization may be. */
+/** How many levels above a patch its kustomization may be. */
 const MAX_LEVELS = 4
 
-/** What files are by the place where they stand: charts and kustomizations say it. Each folder is looked at once. */
+/** Classifies files by location, from charts and kustomizations. Each folder is examined once. */
 export class ForeignPlaces {
   readonly #kustomizations = new Map<string, Kustomization | undefined>()
   readonly #charts = new Map<string, boolean>()
 
-  /** Why a file is not a configuration by itself, whatever is in it; undefined where nothing says so. */
+  /** Why a file is not a configuration by itself, whatever its content. Undefined if nothing indicates that. */
   reasonFor(path: string): string | undefined {
     if (this.#isChartTemplate(path)) return 'a template of a Helm chart: render it with `helm template`'
     if (this.#isChartValues(path)) return 'values of a Helm chart'
@@ -30,7 +30,7 @@ export class ForeignPlaces {
     return undefined
   }
 
-  /** Folders that the kustomization of a folder builds on. */
+  /** Folders that the kustomization of a folder includes. */
   basesOf(folder: string): readonly string[] {
     return this.#kustomization(folder)?.resources ?? []
   }
@@ -82,7 +82,7 @@ function readKustomization(folder: string): Kustomization | undefined {
   }
 }
 
-/** `- path` and `- {path: …}`; a patch may also be written in place. */
+/** `- path` and `- {path: …}`; a patch may also be inline. */
 function pathsIn(list: unknown): string[] {
   if (!Array.isArray(list)) return []
   return list.flatMap((item: unknown) => {

@@ -1,16 +1,16 @@
-/** A line of two texts put side by side: in both, only in the first, only in the second. */
+/** A line of a diff: in both texts, only in the first, or only in the second. */
 export interface DiffLine {
   readonly side: 'both' | 'left' | 'right'
   readonly text: string
 }
 
 /**
- * Beyond this many pairs of lines, whose product the shortest way costs, lines that each text has once hold the two
- * together; what has none such between them is shown as replaced.
+ * The limit on pairs of lines, which the exact algorithm is quadratic in. Beyond it, lines that are unique in both
+ * texts serve as anchors; a section without anchors is shown as replaced.
  */
 const MOST_PAIRS = 1_000_000
 
-/** The shortest way from one list of lines to the other. */
+/** The shortest edit script between two lists of lines. */
 export function diffLines(left: readonly string[], right: readonly string[]): readonly DiffLine[] {
   let head = 0
   while (head < left.length && head < right.length && left[head] === right[head]) head++
@@ -39,7 +39,7 @@ function diffMiddle(left: readonly string[], right: readonly string[]): DiffLine
     }
     return parts.flat()
   }
-  // common[i][j]: how many lines the rests from i and from j have in common.
+  // common[i][j]: the length of the longest common subsequence of the rests from i and j.
   const common = Array.from({ length: left.length + 1 }, () => new Uint32Array(right.length + 1))
   for (let i = left.length - 1; i >= 0; i--) {
     for (let j = right.length - 1; j >= 0; j--) {
@@ -61,14 +61,14 @@ function diffMiddle(left: readonly string[], right: readonly string[]): DiffLine
   return out
 }
 
-/** Of the lines that stand once in each text, the most that keep their order: their indexes, ascending. */
+/** Of the lines that are unique in both texts, the longest sequence in the same order: indexes, ascending. */
 function commonAnchors(left: readonly string[], right: readonly string[]): (readonly [number, number])[] {
   const atRight = uniqueLines(right)
   const pairs = [...uniqueLines(left)].flatMap(([text, i]) => {
     const j = atRight.get(text)
     return j === undefined ? [] : [{ i, j }]
   })
-  // The longest increasing sequence: `ends[k]` is the pair with the least end of those that k others come before.
+  // The longest increasing subsequence: `ends[k]` is the pair with the smallest end of a sequence of length k + 1.
   const ends: number[] = []
   const before = pairs.map(({ j }, at) => {
     let [low, high] = [0, ends.length]
@@ -85,7 +85,7 @@ function commonAnchors(left: readonly string[], right: readonly string[]): (read
   return chain.reverse()
 }
 
-/** In the order in which they stand. */
+/** In order of occurrence. */
 function uniqueLines(lines: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1)

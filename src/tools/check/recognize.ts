@@ -8,8 +8,8 @@ import { fieldsMeant } from '../../schema/meant.ts'
 import { foreignKind, wayOut } from './foreign-kinds.ts'
 
 /**
- * What a document is that nobody has named: one of a directory, a glob or a commit. One key says little (`services`,
- * `routes` and `config` are keys of many tools), so its values have to look like ours as well.
+ * Classifies a document that was not named explicitly: one of a directory, a glob or a commit. A single key is weak
+ * evidence (`services`, `routes` and `config` are common), so the values must look like ours as well.
  */
 export type Recognized =
   | { readonly kind: 'standalone' | 'resource' | 'nothing' }
@@ -31,7 +31,7 @@ export function recognize(document: SourceDocument): Recognized {
   return looksStandalone(fields, keys) ? { kind: 'standalone' } : foreign(foreignKind(fields) ?? listed(keys))
 }
 
-/** A document that was named and is surely none of ours: one mistake, and not one for each of its keys. */
+/** A named document that is certainly not ours gets one finding, not one for each of its keys. */
 export function strangerIn(document: SourceDocument): Finding | undefined {
   const found = recognize(document)
   if (found.kind !== 'foreign' || !isMap(document.value)) return undefined
@@ -50,7 +50,7 @@ export function strangerIn(document: SourceDocument): Finding | undefined {
   return { code: 'GW009', message, path: [keys[0]!], at: 'key', label: 'not for the gateway', help }
 }
 
-/** A section, however it is spelt, or what others call one, or what belongs into one. */
+/** A section, possibly misspelt, or another tool's name for one, or a field that belongs into one. */
 function isMeant(key: string): boolean {
   return (
     sectionOf(key) !== undefined ||
@@ -71,7 +71,9 @@ const OUR_GROUP = /^(?:gateway\.networking\.k8s\.io|inference\.networking\.k8s\.
 const OUR_KIND =
   /^(?:Gateway|GatewayClass|ListenerSet|(?:HTTP|GRPC|TCP|TLS|UDP)Route|ReferenceGrant|BackendTLSPolicy|InferencePool|(?:Proxy|Agentgateway)(?:Backend|Model|Policy|Parameters))$/
 
-/** Chart.yaml, Grafana and others have an `apiVersion` too; a resource has both keys, or what makes one of ours. */
+/**
+ * Chart.yaml, Grafana and others have an `apiVersion` too; a resource has both keys, or a field that only ours have.
+ */
 function recognizeResource(fields: Fields): Recognized {
   const { apiVersion, kind } = fields
   if (typeof apiVersion === 'string' && typeof kind === 'string') return { kind: 'resource' }
@@ -92,7 +94,7 @@ function lacksResourceKeys(fields: Fields): boolean {
 
 const SECTIONS = Object.keys(standalone.node.fields)
 
-/** A section whose value is like no other tool's, however its key is spelt, and few keys of somebody else beside it. */
+/** A section whose value is specific to us, however its key is spelt, and few foreign keys. */
 function looksStandalone(fields: Fields, keys: readonly string[]): boolean {
   const sections = keys.map(key => ({ key, section: sectionOf(key), value: fields[key] }))
   const fitting = sections.filter(({ section, value }) => section !== undefined && SHAPES[section]?.(value) === true)
@@ -109,7 +111,7 @@ function sectionOf(key: string): string | undefined {
   return near.length === 1 ? near[0] : undefined
 }
 
-/** Of another type than the section: a compose file has a map of services where ours are a list. */
+/** Of another type than the section: in a compose file, services are a map, not a list. */
 function hasOtherShape(section: string, value: unknown): boolean {
   if (value === null) return false
   return LISTS.has(section) ? !Array.isArray(value) : !isMap(value)
@@ -121,7 +123,7 @@ const STRONG = new Set(['binds', 'gateways', 'frontendPolicies', 'policies', 'se
 const BACKENDS = Object.keys(backendFields)
 const GATEWAY_FIELDS = ['port', 'protocol', 'tls', 'listeners', ...Object.keys(listenerPolicyFields)]
 
-/** Per section: whether a value is one that hardly another tool has under such a key. */
+/** Per section: whether a value is unlikely to come from another tool with the same key. */
 const SHAPES: Readonly<Record<string, (value: unknown) => boolean>> = {
   binds: value =>
     isEmpty(value) || some(value, each => has(each, 'listeners') || (has(each, 'port') && within(each, BIND_FIELDS))),
@@ -156,7 +158,7 @@ const CONFIG = [
 ]
 const TARGETS = ['stdio', 'mcp', 'sse', 'openapi', 'host', 'backend']
 
-/** Told by its value alone: ports with listeners with routes. */
+/** Recognizable by value alone: ports with listeners with routes. */
 function isBinds(value: unknown): boolean {
   return some(
     value,
@@ -181,7 +183,7 @@ function isBackend(value: unknown): boolean {
   return isMap(value) && BACKENDS.some(key => has(value, key))
 }
 
-/** All keys but one are among these: a misspelt one. */
+/** All keys but one are among these; that one is misspelt. */
 function within(value: Fields, names: readonly string[]): boolean {
   return Object.keys(value).filter(key => !names.some(name => isLike(key, name))).length <= 1
 }
@@ -198,13 +200,13 @@ function has(fields: Fields, name: string): boolean {
   return Object.keys(fields).some(key => isLike(key, name))
 }
 
-/** The value of a key, also of one that is misspelt. */
+/** The value of a key, even if it is misspelt. */
 function at(fields: Fields, name: string): unknown {
   const key = Object.hasOwn(fields, name) ? name : Object.keys(fields).find(each => isLike(each, name))
   return key === undefined ? undefined : fields[key]
 }
 
-/** `listners` for `listeners`; short words are all close to one another. */
+/** `listners` for `listeners`; short words are too similar to one another. */
 function isLike(key: string, name: string): boolean {
   return key === name || (name.length > 3 && closest(key, [name]).length > 0)
 }

@@ -16,7 +16,7 @@ export const REPORT_FORMATS = [
 ] as const
 export type ReportFormat = (typeof REPORT_FORMATS)[number]
 
-/** Formats for people: they show colours, and not more than they have to. */
+/** Formats for people, which support colours and brevity. */
 export function isForPeople(format: ReportFormat): boolean {
   return format === 'text' || format === 'concise'
 }
@@ -29,7 +29,7 @@ export interface RenderOptions {
   readonly tool: { readonly name: string; readonly version: string }
 }
 
-/** Each renderer loads only when it is asked for. */
+/** Each renderer is loaded on demand. */
 export async function renderReport(report: CheckReport, format: ReportFormat, options: RenderOptions): Promise<string> {
   switch (format) {
     case 'text':
@@ -55,12 +55,12 @@ export async function renderReport(report: CheckReport, format: ReportFormat, op
   }
 }
 
-/** The report without the findings below `least`. */
+/** The report without findings below `least`. */
 export function atLeast(report: CheckReport, least: Severity): CheckReport {
   return { ...report, diagnostics: report.diagnostics.filter(d => RANK[d.severity] >= RANK[least]) }
 }
 
-/** Whether the report has a finding of at least this severity; the format plays no part in it. */
+/** Whether the report has a finding of at least this severity, in whatever format. */
 export function exceeds(report: CheckReport, failOn: Severity | 'never'): boolean {
   return failOn !== 'never' && report.diagnostics.some(d => RANK[d.severity] >= RANK[failOn])
 }

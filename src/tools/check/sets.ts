@@ -6,19 +6,19 @@ export interface Places {
   readonly cwd: string
   /** Absolute; undefined for stdin. */
   pathOf(file: string): string | undefined
-  /** The sets that the settings put a file into. */
+  /** The sets that the settings assign to a file. */
   setsOf(path: string): readonly { readonly key: string; readonly name: string }[]
-  /** Folders and files that the kustomization of a folder builds on. */
+  /** Folders and files that the kustomization of a folder includes. */
   basesOf(folder: string): readonly string[]
 }
 
-/** Folders that others build on, by custom. */
+/** Conventional names of shared folders. */
 const BASE = /^(?:bases?|common|shared|components?|defaults?)$/i
 
 /**
- * Takes apart what is never applied together: `dev/` and `prod/` hold the same names, and so do a base and what builds
- * on it. The settings say which files are a set; where they do not, folders that define one resource are variants of
- * each other, and what stands above them belongs to each.
+ * Separates resources that are never applied together: `dev/` and `prod/` contain the same names, and so do a base and
+ * its overlay. The settings define which files form a set; otherwise folders that define the same resource are variants
+ * of each other, and what is above them belongs to each.
  */
 export function partition(resources: readonly Resource[], places: Places): readonly ResourceSet[] {
   const configured = new Map<string, { name: string; resources: Resource[] }>()
@@ -55,7 +55,7 @@ function byFolder(resources: readonly Resource[], places: Places): readonly Reso
     }))
 }
 
-/** Where the ways to two definitions of one resource part: `k8s/dev` and `k8s/prod`. */
+/** Where the paths of two definitions of a resource diverge: `k8s/dev` and `k8s/prod`. */
 function variantsAmong(
   resources: readonly Resource[],
   folders: ReadonlyMap<Resource, string>,
@@ -76,13 +76,13 @@ function variantsAmong(
     const shared = commonFolder([...known])
     for (const folder of known) addParting(folder, shared, known, variants)
   }
-  // What a kustomization builds on belongs to it.
+  // What a kustomization includes belongs to it.
   for (const folder of folders.values())
     if (variants.size > 0 && places.basesOf(folder).length > 0) variants.add(folder)
   return variants
 }
 
-/** The first folder below `shared` on the way to `folder`; deeper where others of the same part are below it, too. */
+/** The first folder below `shared` on the path to `folder`; deeper if others of the same part are below it, too. */
 function addParting(folder: string, shared: string, all: ReadonlySet<string>, into: Set<string>): void {
   let at = shared
   for (const step of relative(shared, folder).split(sep).filter(Boolean)) {
@@ -111,7 +111,7 @@ function scopeOf(folder: string, variants: ReadonlySet<string>): string {
   return ''
 }
 
-/** A scope, those above it, and those that it builds on, nearest first. */
+/** A scope, its parents and the scopes that it includes, nearest first. */
 function layersOf(scope: string, scopes: ReadonlyMap<string, unknown>, places: Places): string[] {
   if (scope === '') return ['']
   const out = [scope]
@@ -131,7 +131,7 @@ function layersOf(scope: string, scopes: ReadonlyMap<string, unknown>, places: P
   return out
 }
 
-/** Of resources that several layers define, the one of the nearest. */
+/** Of resources defined in several layers, the nearest one. */
 function merged(layers: readonly (readonly Resource[])[]): Resource[] {
   const out: Resource[] = []
   const taken = new Set<string>()

@@ -15,7 +15,7 @@ export const SETTINGS_FILE = '.gwctl.yaml'
 /** bytes. */
 const MAX_SETTINGS = 1024 * 1024
 
-/** Findings that say the input could not be read: what comes after them is unknown, so they cannot be waved away. */
+/** Findings about unreadable input: anything after them is unknown, so they cannot be suppressed. */
 export const NOT_NEGOTIABLE: ReadonlySet<Code> = new Set(['GW001', 'GW003', 'GW004', 'GW007'])
 
 export function isCode(text: string): text is Code {
@@ -69,7 +69,7 @@ export const settings = object(
 
 type Rules = Readonly<Record<string, 'off' | Severity>>
 
-/** One settings file, its `extends` before it. */
+/** One settings file, preceded by its `extends`. */
 interface Layer {
   readonly folder: string
   readonly rules: Rules
@@ -82,7 +82,7 @@ interface Resolved {
   readonly layers: readonly Layer[]
 }
 
-/** The settings that hold for each file: those of the nearest folder above it. Read once per folder. */
+/** The settings of each file: those of the nearest folder above it. Read once per folder. */
 export class SettingsFinder {
   readonly #byFolder = new Map<string, Resolved | undefined>()
   readonly #diagnostics: Diagnostic[] = []
@@ -98,12 +98,12 @@ export class SettingsFinder {
     return this.#diagnostics
   }
 
-  /** The texts of the settings files, for frames. */
+  /** The texts of the settings files, for source frames. */
   textOf(file: string): string | undefined {
     return this.#texts.get(file)
   }
 
-  /** Reads the settings of a file, so that their mistakes are known even when nothing else asks. */
+  /** Reads the settings of a file, so that their mistakes are reported even if nothing else needs them. */
   prepare(path: string): void {
     this.#for(dirname(path))
   }
@@ -124,7 +124,7 @@ export class SettingsFinder {
     )
   }
 
-  /** What the settings make of a finding; undefined: nothing. */
+  /** The severity that the settings give a finding. Undefined if they do not mention it. */
   severityOf(code: Code, path: string): 'off' | Severity | undefined {
     let severity: 'off' | Severity | undefined
     for (const layer of this.#for(dirname(path))?.layers ?? []) {
@@ -142,7 +142,7 @@ export class SettingsFinder {
     const file = join(folder, SETTINGS_FILE)
     const bytes = this.#bytesOf(file)
     const parent = dirname(folder)
-    // What is above a repository is none of its own.
+    // Settings above a repository do not apply to it.
     const top = parent === folder || existsSync(join(folder, '.git'))
     if (bytes === undefined) this.#refuse(file)
     const found = bytes !== undefined ? { layers: this.#read(file, bytes, []) } : top ? undefined : this.#for(parent)
@@ -150,7 +150,7 @@ export class SettingsFinder {
     return found
   }
 
-  /** Rules that are not read must not go unnoticed. */
+  /** Unread rules must not go unnoticed. */
   #refuse(file: string): void {
     if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return
     const message =
@@ -169,7 +169,7 @@ export class SettingsFinder {
     const text = 'text' in read ? read.text : ''
     this.#texts.set(file, text)
     const source = parseSource(file, text)
-    // Only gwctl reads this file, so nobody takes `off` for a boolean.
+    // Only gwctl reads this file, so `off` is never taken for a boolean.
     this.#diagnostics.push(...source.diagnostics.filter(d => d.code !== 'GW005' && d.code !== 'GW006'))
     const [document] = source.documents
     if (document === undefined || document.broken || document.empty) return []
@@ -195,7 +195,7 @@ export class SettingsFinder {
         report({ code: 'GW210', message: `\`${name}\` leads back to these settings`, ...at })
         return []
       }
-      // Those that another file extends are held to where the first one is.
+      // Extended files are restricted to the place of the first one.
       const place = placeOf(trail[0]!, this.#cwd)
       if (leadsOut(target, place)) {
         const message = `the settings \`${name}\` are not read: they are outside of ${place.shown}`

@@ -12,7 +12,7 @@ type Lines = readonly [first: number, last: number]
 
 const EXAMPLE = 'For example: --since origin/main.'
 
-/** The diagnostics on lines that differ from a git revision; all of those in files that git does not know. */
+/** The diagnostics on lines that changed since a git revision, and all in files that git does not know. */
 export async function changedSince(
   revision: string,
   diagnostics: readonly Diagnostic[],
@@ -29,10 +29,13 @@ export async function changedSince(
   })
 }
 
-/** Git gives the old text, and the lines are compared here: comparing files, git runs what a repository configures. */
+/**
+ * Git supplies the old text, and lines are compared here: when git compares files, it runs programs that a repository
+ * configures.
+ */
 async function changedLines(revision: string, path: string): Promise<readonly Lines[] | 'all'> {
   const bytes = readIfRegular(path)
-  // A link is compared by what it leads to, as it was checked.
+  // A link is compared by its target, as it was checked.
   const file = bytes === undefined ? undefined : realpathSync(path)
   const old = file === undefined ? undefined : await blobAt(revision, dirname(file), basename(file))
   if (bytes === undefined || old === undefined) return 'all'
@@ -40,7 +43,7 @@ async function changedLines(revision: string, path: string): Promise<readonly Li
   const changed: Lines[] = []
   let line = 1
   for (const { side } of diffLines(before, now)) {
-    // Where lines were only taken away, what stands around the gap has changed.
+    // Where lines were only removed, the lines around the gap count as changed.
     if (side === 'left') changed.push([line - 1, line])
     if (side === 'right') changed.push([line, line])
     if (side !== 'left') line++
@@ -48,7 +51,7 @@ async function changedLines(revision: string, path: string): Promise<readonly Li
   return changed
 }
 
-/** Undefined for a file that was not there. */
+/** Undefined for a file that did not exist. */
 async function blobAt(revision: string, folder: string, name: string): Promise<Buffer | undefined> {
   const failed = (cause: unknown) =>
     new Failure('usage', `git cannot read ${name} at ${revision}.`, { cause, help: EXAMPLE })
@@ -57,7 +60,7 @@ async function blobAt(revision: string, folder: string, name: string): Promise<B
   return id === undefined ? undefined : runGit(folder, ['cat-file', 'blob', id], failed)
 }
 
-/** Git may keep other line breaks than a working tree has. */
+/** Git may store other line breaks than the working tree has. */
 function linesOf(bytes: Buffer): string[] {
   const read = readText(bytes)
   return ('text' in read ? read.text : bytes.toString('latin1')).split(/\r?\n/)

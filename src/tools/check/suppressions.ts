@@ -14,8 +14,8 @@ export interface Sifted {
 const MARK = 'gwctl-ignore'
 
 /**
- * Takes out what `# gwctl-ignore CODE: reason` says to, on the line of the finding or on a line of its own above it,
- * and reports comments of that kind that suppress nothing. The diagnostics are those of one file.
+ * Applies `# gwctl-ignore CODE: reason`, on the line of the finding or on a line of its own above it, and reports such
+ * comments that suppress nothing. The diagnostics are those of one file.
  */
 export function applySuppressions(file: string, text: string, diagnostics: readonly Diagnostic[]): Sifted {
   if (!text.includes(MARK)) return { kept: diagnostics, suppressed: [] }
@@ -32,7 +32,7 @@ export function applySuppressions(file: string, text: string, diagnostics: reado
     match.used = true
     suppressed.push({ diagnostic, kind: 'inSource', reason: match.reason })
   }
-  // Of a text that cannot be read, most findings are unknown.
+  // In a text that cannot be read, most findings are unknown.
   if (!diagnostics.some(d => NOT_NEGOTIABLE.has(d.code))) {
     kept.push(...suppressions.filter(each => !each.used).map(each => unused(each, suppressions, file, lines, text)))
   }
@@ -42,7 +42,7 @@ export function applySuppressions(file: string, text: string, diagnostics: reado
 interface Suppression {
   readonly code: Code
   readonly reason: string
-  /** The line whose findings it takes out. */
+  /** The line whose findings it suppresses. */
   readonly line: number
   readonly comment: Comment
   used: boolean
@@ -71,7 +71,7 @@ function read(comment: Comment, file: string, text: string, lines: Lines, proble
   return names.map(name => ({ code: name as Code, reason, line, comment, used: false }))
 }
 
-/** Its own line, or, when it stands alone, the next one that holds more than a comment. */
+/** Its own line, or if that has only the comment, the next line with other content. */
 function targetLine({ start }: Comment, text: string, lines: Lines): number {
   const { line, col } = lines.position(start)
   if (text.slice(start - (col - 1), start).trim() !== '') return line
@@ -103,7 +103,7 @@ function unused(
   return { ...found, help: 'remove the comment', fix: { title: 'remove the comment', safe: true, edits: [edit] } }
 }
 
-/** With the white space before it, and with its line if it stands alone on it. */
+/** Includes the white space before it, or its line if it is alone on it. */
 function wholeComment({ start, text: comment }: Comment, text: string): [number, number] {
   let from = start
   while (from > 0 && (text[from - 1] === ' ' || text[from - 1] === '\t')) from--

@@ -10,16 +10,16 @@ const QUIET_MS = 100
 interface Watching {
   readonly cwd: string
   readonly stop: AbortSignal
-  /** Files that each run writes, which would be a change of the folder that they are in. */
+  /** Files written by each run, which do not count as changes. */
   readonly written: readonly (string | undefined)[]
 }
 
-/** Says what is to be watched from now on, where that is not what it was. */
+/** Replaces the set of watched paths. */
 type WatchInstead = (paths: readonly string[]) => void
 
 /**
  * Calls `run` now and after each change of the inputs, one call at a time, until `stop` aborts. Rejects as `run` does,
- * and with a Failure where the system lets nothing be watched.
+ * and with a Failure if the system cannot watch anything.
  */
 export async function watchInputs(
   paths: readonly string[],
@@ -56,15 +56,15 @@ export async function watchInputs(
   }
 }
 
-/** What one watcher of the system looks at. */
+/** The target of one file system watcher. */
 interface Watched {
   readonly folder: string
   readonly recursive: boolean
-  /** Of the files in it; undefined: every one. */
+  /** The files of interest in it. Undefined for all. */
   readonly names: readonly string[] | undefined
 }
 
-/** `path`: what has changed, where the system says it. */
+/** `path`: what changed, if the system reports it. */
 type Touch = (path: string | undefined) => void
 
 class Watchers {
@@ -91,7 +91,7 @@ class Watchers {
   }
 }
 
-/** Of a file its folder is watched: an editor may put a new file in its place. */
+/** For a file its folder is watched, since an editor may replace the file. */
 function watchedFor(path: string, cwd: string): Watched {
   const full = resolve(cwd, path)
   if (isFolder(full)) return { folder: full, recursive: true, names: undefined }
@@ -100,7 +100,7 @@ function watchedFor(path: string, cwd: string): Watched {
   }
   const names = [basename(full), SETTINGS_FILE]
   let folder = dirname(full)
-  // What is not there yet begins with the first folder of its path that is missing.
+  // A path that does not exist yet is watched from its nearest existing folder.
   while (!exists(folder) && dirname(folder) !== folder) {
     names[0] = basename(folder)
     folder = dirname(folder)
@@ -122,7 +122,7 @@ function openWatcher({ folder, recursive, names }: Watched, touch: Touch): FSWat
       if (name === null) touch(undefined)
       else if (names === undefined || names.includes(name)) touch(join(folder, name))
     })
-    // A folder that goes away is noticed by the next run.
+    // The next run notices a removed folder.
     return watcher.on('error', () => {})
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException

@@ -9,7 +9,7 @@ export type DumpRoute = DumpDocument['routes'][number]
 export type DumpPolicies = DumpRoute['policies']
 export type DumpBackend = DumpDocument['backends'][number]
 
-/** The dump as the views read it, of this gateway or of the public system. Throws a Failure `input` for any other. */
+/** The dump in our format, from this gateway or the public system. Throws a Failure `input` for any other. */
 export function modelOf(dump: Dump, name: string): DumpDocument {
   const converted = publicDump(dump) ?? dump
   if (validate(converted)) return converted as unknown as DumpDocument

@@ -1,9 +1,9 @@
-// The dump of the public system in the form of ours, as far as the views show it.
+// Converts dumps of the public system to our format, as far as the views show them.
 import type { Dump } from './read.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Undefined when the dump is none of the public system's. */
+/** Undefined if the dump is not the public system's. */
 export function publicDump(dump: Dump): Dump | undefined {
   const binds = listOf(dump.binds)
   if ('listeners' in dump || !binds.every(bind => isFields(bind.listeners))) return undefined
@@ -72,7 +72,7 @@ function routeOf(kind: 'http' | 'tcp', listener: string, [key, value]: readonly 
 
 function referenceOf(use: Fields): string {
   if (typeof use.backend === 'string') return use.backend
-  // Of a route for connections.
+  // For a TCP route.
   if (isFields(use.backend)) return referenceOf(use.backend)
   const service = fieldsOf(use.service)
   if ('name' in service) return `service ${JSON.stringify(service.name)}:${textOf(service.port)}`
@@ -88,7 +88,7 @@ function backendOf(entry: Fields) {
   })
 }
 
-/** Later versions list them by themselves; 1.4 has them in the router that chooses among them. */
+/** Later versions list the models; in 1.4 they are in the router that selects among them. */
 function modelsOf(dump: Dump) {
   const own = listOf(dump.models).map(model => ({ ...fieldsOf(fieldsOf(model.kind).concrete), ...model }))
   const routers = listOf(dump.backends).map(entry => fieldsOf(fieldsOf(fieldsOf(entry.backend).llmRouter).target))

@@ -3,7 +3,7 @@ import { MAX_FILE } from '../../files/read-file.ts'
 import { type AdminServer, getJson } from '../admin/admin-client.ts'
 import { type InputPlace, type InputText, MAX_RECORDED, nameOf, readInput } from '../input/input-files.ts'
 
-/** A configuration dump: what a gateway has loaded. Secrets were redacted by the gateway that made it. */
+/** A configuration dump: what a gateway has loaded. Already redacted by that gateway. */
 export type Dump = Readonly<Record<string, unknown>>
 
 export async function fetchDump(admin: AdminServer): Promise<Dump> {
@@ -29,7 +29,7 @@ export async function readDump(path: string, place: InputPlace): Promise<Dump> {
   })
 }
 
-/** The dump that a text is; undefined when it does not look like one. */
+/** The dump in a text. Undefined if it does not look like one. */
 export async function dumpIn({ file, text }: InputText): Promise<Dump | undefined> {
   // Configurations have no version.
   if (!/^version:/m.test(text) && !/^\s*\{.*"version"/s.test(text)) return undefined
@@ -51,14 +51,14 @@ function parseJson(text: string, name: string): unknown {
   }
 }
 
-/** YAML keeps the place of every value, which takes a hundred times the room of its text. */
+/** Parsed YAML keeps the position of every value, which takes a hundred times the size of its text. */
 function tooLargeForYaml(name: string): Failure {
   return new Failure('input', `${name} is too large for YAML: it holds more than ${MAX_FILE / 1024 / 1024} MiB.`, {
     help: 'Save the dump with `gwctl dump -o json`.',
   })
 }
 
-/** `gwctl dump` writes YAML too, so it reads it. */
+/** `gwctl dump` also writes YAML. */
 async function parseYaml(text: string, name: string): Promise<unknown> {
   const { parseSource } = await import('../../diagnostics/source.ts')
   const source = parseSource(name, text)
@@ -69,7 +69,7 @@ async function parseYaml(text: string, name: string): Promise<unknown> {
   return source.documents[0]?.value
 }
 
-/** What every dump has and no configuration file: both have `binds`. */
+/** Keys of every dump and of no configuration file; both have `binds`. */
 const DUMP_KEYS = ['routes', 'backends', 'policies', 'services', 'workloads', 'version', 'config']
 
 function problemOf(value: unknown): string | undefined {

@@ -4,17 +4,17 @@ import type { DumpBackend, DumpDocument, DumpPolicies, DumpRoute } from './model
 export const VIEWS = ['binds', 'listeners', 'routes', 'policies', 'backends', 'models', 'mcp', 'summary'] as const
 export type ViewName = (typeof VIEWS)[number]
 
-/** One view: its objects as data, and each as a row of words. */
+/** A view: its objects as data, and as rows of text. */
 export interface View {
   readonly columns: readonly Column[]
   readonly rows: readonly ViewRow[]
 }
 
 export interface ViewRow {
-  /** What `-o json` prints of it. */
+  /** Printed by `-o json`. */
   readonly value: unknown
   readonly cells: readonly string[]
-  /** `file:line:column`, several where rules accumulate. */
+  /** `file:line:column`; several where rules accumulate. */
   readonly origins: readonly string[]
 }
 
@@ -88,7 +88,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   }),
   summary: dump => ({
     columns: columns('OBJECTS', 'COUNT>', 'OF WHICH'),
-    // Policies as their own view counts them: wherever they hold, not only those that aim at something.
+    // Counts policies as their own view does: wherever they apply, not only those with a target.
     rows: [
       countRow(
         'binds',
@@ -126,7 +126,7 @@ const VIEW: { readonly [N in ViewName]: (dump: DumpDocument) => View } = {
   }),
 }
 
-/** `TITLE>` is aligned right; of `…TITLE` the end is kept where there is no room. */
+/** `TITLE>` is right-aligned; `…TITLE` is truncated at the start. */
 function columns(...titles: readonly string[]): readonly Column[] {
   return titles.map(title => ({
     title: title.replace(/^…|>$/g, ''),
@@ -211,7 +211,7 @@ export function matchWords(match: DumpRoute['matches'][number]): string {
   return words.join(' ')
 }
 
-/** A backend that is written in the route itself has no name but its place, which says nothing. */
+/** An inline backend's name is only its position, which says nothing. */
 function useWords(use: DumpRoute['backends'][number], route: DumpRoute, backend: DumpBackend | undefined): string {
   const inline = use.backend.startsWith(`/${route.key}/`)
   const endpoint = inline ? endpointOf(backend?.spec) : '-'
@@ -230,7 +230,7 @@ function namesOf(policies: DumpPolicies): string {
   return Object.keys(policies).join(' ') || '-'
 }
 
-/** An address somewhere in a backend's own words. */
+/** An address anywhere in a backend's spec. */
 function endpointOf(spec: unknown): string {
   if (typeof spec === 'string') return spec
   if (!isFields(spec)) return '-'

@@ -3,28 +3,28 @@ import { unescape as decoded } from 'node:querystring'
 import { cannotRead, Failure } from '../../diagnostics/failure.ts'
 import { readAnyFile } from '../../files/read-file.ts'
 
-/** A request as the options of curl describe it. */
+/** A request described by curl options. */
 export interface CurlRequest {
   readonly method: string
   readonly url: URL
-  /** Only a path was given; the URL is one of localhost. */
+  /** Only a path was given; the URL's host is localhost. */
   readonly hostless: boolean
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body: Buffer | undefined
   readonly insecure: boolean
-  /** Where to connect instead of where the URL says. */
+  /** The address to connect to instead of the URL's. */
   readonly connectTo: { readonly host: string; readonly port: number } | undefined
 }
 
 interface CurlPlace {
   readonly cwd: string
-  /** A whole command line, for whoever made a mistake in theirs. */
+  /** A whole command line, as an example for error messages. */
   readonly example: string
 }
 
 /**
- * `[curl] [METHOD] URL [options]`, in any order. Options that only say how curl behaves have no effect; one that would
- * change the request and is not known is a Failure `usage`, a file that cannot be read a Failure `input`.
+ * `[curl] [METHOD] URL [options]`, in any order. Options that affect only curl's behavior are ignored. An unknown
+ * option that would change the request is a Failure `usage`, an unreadable file a Failure `input`.
  */
 export function parseCurl(words: readonly string[], place: CurlPlace): CurlRequest {
   const parser = new Parser(words[0] === 'curl' ? words.slice(1) : words, place)
@@ -32,7 +32,7 @@ export function parseCurl(words: readonly string[], place: CurlPlace): CurlReque
   return parser.request()
 }
 
-/** What an option does with its value; of those without one, with the empty text. */
+/** Applies an option with its value, which is empty for options without one. */
 type Effect = (parser: Parser, value: string) => void
 
 const NOTHING: Effect = () => {}
@@ -81,7 +81,7 @@ const PLAIN: Readonly<Record<string, Effect>> = {
   '--http2': NOTHING,
 }
 
-/** By each of its names. */
+/** Indexed by each option name. */
 function byName(table: Readonly<Record<string, Effect>>): ReadonlyMap<string, Effect> {
   return new Map(Object.entries(table).flatMap(([names, effect]) => names.split(', ').map(name => [name, effect])))
 }
@@ -149,7 +149,7 @@ class Parser {
     this.#positional.push(word)
   }
 
-  /** Text goes out as UTF-8, and gateways read the bytes of a field one by one. */
+  /** Text is sent as UTF-8, and gateways read header bytes one by one. */
   addField(name: string, value: string): void {
     if (CONTROL.test(value)) throw this.wrong(`The value of ${name} has a control character.`)
     this.#headers.push([name, Buffer.from(value).toString('latin1')])
@@ -187,7 +187,7 @@ class Parser {
     this.#connectTo = text
   }
 
-  /** `@FILE` or the text itself. As curl does it, a file that is read as text loses its line breaks. */
+  /** `@FILE` or the text itself. As in curl, a file read as text loses its line breaks. */
   fileOr(text: string, as: 'text' | 'bytes'): Buffer {
     if (!text.startsWith('@')) return Buffer.from(text)
     const bytes = this.readFile(text.slice(1))
@@ -244,7 +244,7 @@ class Parser {
     return url
   }
 
-  /** A user in the URL is sent as a credential, and nowhere else. */
+  /** A user in the URL is sent only as a credential. */
   #logIn(url: URL): void {
     const { username, password } = url
     if (username === '' && password === '') return
@@ -253,7 +253,7 @@ class Parser {
     Object.assign(url, { username: '', password: '' })
   }
 
-  /** `HOST1:PORT1:HOST2:PORT2`; an empty part stands for any, or for the URL's own. */
+  /** `HOST1:PORT1:HOST2:PORT2`; an empty part matches any, or stands for the URL's own. */
   #connection(text: string, url: URL): CurlRequest['connectTo'] {
     const [, host1 = '', port1 = '', host2 = '', port2 = ''] = /^([^:]*):(\d*):(\[.*\]|[^:]*):(\d*)$/.exec(text) ?? []
     if (host2 === '' && port2 === '') throw this.wrong(`${text}: write HOST1:PORT1:HOST2:PORT2.`)
@@ -264,12 +264,12 @@ class Parser {
 }
 
 const FIELD = /^([!#$%&'*+.^_`|~\w-]+):\s*(.*)$/s
-/** It would end the field or the head. */
+/** It would end the header or the head. */
 const CONTROL = /[^\t\u0020-\u007e\u0080-\u{10ffff}]/u
 
 const FORM: [string, string] = ['content-type', 'application/x-www-form-urlencoded']
 
-/** `TEXT`, `=TEXT`, `NAME=TEXT`, `@FILE`, `NAME@FILE`: all but the name is encoded. */
+/** `TEXT`, `=TEXT`, `NAME=TEXT`, `@FILE`, `NAME@FILE`: everything but the name is encoded. */
 function encoded(value: string, parser: Parser): string {
   const [, name = '', sign, text = ''] = /^([^=@]*)([=@])(.*)$/s.exec(value) ?? [undefined, '', '=', value]
   const plain = sign === '@' ? parser.readFile(text).toString() : text

@@ -1,8 +1,8 @@
 import { Failure } from '../../diagnostics/failure.ts'
 
 /**
- * The words of one command as a shell reads them, with its quotes and continued lines: for commands that browsers and
- * people save. Nothing is expanded. Throws a Failure `input` where a quote does not end.
+ * Splits a command into words as a shell does, with quotes and line continuations: for commands saved by browsers and
+ * people. Expands nothing. Throws a Failure `input` for an unterminated quote.
  */
 export function shellWords(text: string, name: string): readonly string[] {
   const words: string[] = []
@@ -21,7 +21,7 @@ export function shellWords(text: string, name: string): readonly string[] {
   return words
 }
 
-/** Between words, with the ends of lines that go on. */
+/** White space between words, including line continuations. */
 const SPACE = /^(?:\s|\\\r?\n)+/
 
 const PART =
@@ -37,7 +37,7 @@ function textOf({ groups = {} }: RegExpExecArray): string {
 
 const CONTROLS: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', b: '\b', f: '\f', 0: '\0' }
 
-/** Of `$'…'`, which browsers write for what does not fit into plain quotes. */
+/** An escape in `$'…'`, which browsers use for what plain quotes cannot hold. */
 function ansiChar(code: string): string {
   if (code.length > 1) return String.fromCharCode(Number.parseInt(code.slice(1), 16))
   return CONTROLS[code] ?? code

@@ -3,20 +3,20 @@ import { readSides, type SideOptions } from './side.ts'
 import { type Change, compareStructure } from './structure.ts'
 
 export interface DiffOptions extends SideOptions {
-  /** False: only the objects are compared. */
+  /** When false, only the objects are compared. */
   readonly witness: boolean
-  /** Recorded requests instead of derived ones: a file of `gwctl trace --raw`, or a HAR document. */
+  /** Recorded requests to replay: a file of `gwctl trace --raw`, or a HAR document. */
   readonly requests?: string
-  /** Derived requests to try, at most. */
+  /** Maximum number of derived requests. */
   readonly limit?: number
 }
 
-/** What two configurations do not have in common. */
+/** The differences between two configurations. */
 export interface Diff {
   readonly before: string
   readonly after: string
   readonly changes: readonly Change[]
-  /** Unset where none were run. */
+  /** Unset if none were run. */
   readonly requests?: Requests
   /** What could not be compared. */
   readonly notes: readonly string[]

@@ -3,15 +3,15 @@ import { REDACTED } from '../../schema/redact.ts'
 import { isSettledMap, Leaf, type Settled, type SettledMap } from '../../schema/settle.ts'
 import { diffLines } from '../check/line-diff.ts'
 
-/** A part of a value that differs. Where one side is unset, the other has something that it lacks. */
+/** A part of a value that differs. If one side is unset, that side lacks it. */
 export interface Difference {
-  /** Of the part, on each side: items of lists have moved. */
+  /** The path on each side: items of lists may have moved. */
   readonly path: { readonly before: Path; readonly after: Path }
   readonly before: Settled | undefined
   readonly after: Settled | undefined
 }
 
-/** The innermost parts in which two values differ. */
+/** The innermost differing parts of two values. */
 export function differences(
   before: Settled | undefined,
   after: Settled | undefined,
@@ -27,17 +27,17 @@ export function differences(
   return [{ path, before, after }]
 }
 
-/** What stands for a secret tells two apart, unless it comes from a dump. */
+/** Placeholders distinguish secrets, unless they come from a dump. */
 function equallyHidden(before: unknown, after: unknown): boolean {
   return isHidden(before) && isHidden(after) && (before === REDACTED || after === REDACTED)
 }
 
-/** Of this process: the same for equal secrets. */
+/** A placeholder of this process: equal for equal secrets. */
 export function isHidden(shown: unknown): boolean {
   return typeof shown === 'string' && shown.startsWith(REDACTED.slice(0, -1)) && shown.endsWith('>')
 }
 
-/** As it was written; only defaults are written out. */
+/** As written, except that defaults are filled in. */
 export function shownOf(value: Settled): unknown {
   if (value instanceof Leaf) return value.shown
   if (isList(value)) return value.map(shownOf)
@@ -52,7 +52,7 @@ export function isImplied(value: Settled): boolean {
   return items.length > 0 && items.every(isImplied)
 }
 
-/** The same text for values that mean the same. */
+/** Equal text for equivalent values. */
 export function meaningOf(value: Settled): string {
   if (value instanceof Leaf) return value.key
   if (isList(value)) return `[${value.map(meaningOf).join()}]`
@@ -75,7 +75,7 @@ function mapDifferences(before: SettledMap, after: SettledMap, path: Difference[
   return keys.flatMap(key => differences(before[key], after[key], inside(path, key, key)))
 }
 
-/** Named items are the same item wherever they stand; of others, those stay that are equal in the same order. */
+/** Named items are matched wherever they are; others are matched by equality, in order. */
 function listDifferences(
   before: readonly Settled[],
   after: readonly Settled[],
@@ -94,7 +94,7 @@ function listDifferences(
 
 type Pair = readonly [before: number | undefined, after: number | undefined]
 
-/** Undefined unless every item has a name of its own. */
+/** Undefined unless every item has a unique name. */
 function namesIn(items: readonly Settled[]): readonly string[] | undefined {
   const names = items.flatMap(item => {
     const parts = partsOf(item)
@@ -113,7 +113,7 @@ function pairsByName(left: readonly string[], right: readonly string[]): Pair[] 
   ]
 }
 
-/** What was taken out of a place and what was put there is one change. */
+/** A removal and an insertion at the same place are one change. */
 function pairsInOrder(before: readonly Settled[], after: readonly Settled[]): Pair[] {
   const out: Pair[] = []
   let [i, j] = [0, 0]

@@ -9,14 +9,14 @@ import { type InputText, inputText, isConfiguration } from '../input/input-files
 export interface GitFiles {
   readonly texts: readonly InputText[]
   readonly directory: boolean
-  /** Files that the configuration names, as they were then. */
+  /** Referenced files, at that revision. */
   readonly readReferenced: ReadReferenced
 }
 
-/** Throws a Failure `usage` for a revision that git does not know, `input` for a path that was not there then. */
+/** Throws a Failure: `usage` for an unknown revision, `input` for a path that did not exist in it. */
 export async function readRevision(revision: string, path: string, cwd: string): Promise<GitFiles> {
   const full = resolve(cwd, path)
-  // Above the root of a repository, git does not look into it.
+  // Git does not look into a repository from above its root.
   const folder = existsSync(join(full, '.git')) ? full : existingFolder(dirname(full))
   await checkRevision(folder, revision, 'Write git:REVISION:PATH, for example git:origin/main:config.yaml.')
   const at = objectName(revision, folder, full)
@@ -31,7 +31,7 @@ export async function readRevision(revision: string, path: string, cwd: string):
     return { texts: await treeTexts(folder, at, name), directory: true, readReferenced: () => undefined }
   }
   const bytes = await runGit(folder, ['cat-file', 'blob', at], missing)
-  // Compiling asks for referenced files and does not wait.
+  // Compilation reads referenced files synchronously.
   const readReferenced: ReadReferenced = named => {
     const file = resolve(dirname(full), named)
     return runGitNow(folder, ['cat-file', 'blob', objectName(revision, folder, file)])
@@ -45,12 +45,12 @@ function existingFolder(folder: string): string {
   return at
 }
 
-/** What git takes a file for that is named from a folder. */
+/** Git's name for a file below a folder. */
 function objectName(revision: string, folder: string, full: string): string {
   return `${revision}:./${relative(folder, full).split(sep).join('/')}`
 }
 
-/** The files below a directory that are configuration by their names, as reading the directory itself finds them. */
+/** The files below a directory that are configuration by name, as when reading the directory itself. */
 async function treeTexts(folder: string, tree: string, name: string): Promise<InputText[]> {
   const listed = (await runGit(folder, ['ls-tree', '-r', '-z', '--full-tree', tree], unreadable(name))).toString()
   const entries = listed.split('\0').flatMap(line => {
@@ -68,7 +68,7 @@ async function treeTexts(folder: string, tree: string, name: string): Promise<In
   })
 }
 
-/** All in one run of git: a directory may hold thousands. */
+/** In a single git process: a directory may contain thousands. */
 async function readBlobs(folder: string, ids: readonly string[], name: string): Promise<Buffer[]> {
   const out = await runGit(folder, ['cat-file', '--batch'], unreadable(name), `${ids.join('\n')}\n`)
   const blobs: Buffer[] = []

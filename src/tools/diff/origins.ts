@@ -2,10 +2,10 @@ import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../../diagnostics/source.ts'
 import type { Place } from './parts.ts'
 
-/** Finds the lines of a document that made a part of an object. */
+/** Finds the lines of a document that define a part of an object. */
 export class Places {
   readonly #document: SourceDocument | undefined
-  /** Maps and lists by where they begin. Made when it is first asked for: equal configurations never do. */
+  /** Maps and lists by position. Built on demand: equal configurations never need it. */
   #byOrigin: ReadonlyMap<string, readonly Path[]> | undefined
 
   constructor(document: SourceDocument | undefined) {
@@ -19,7 +19,7 @@ export class Places {
     const found = path ?? (part.length > 0 || inner !== undefined ? this.#find(document, origin, ends) : undefined)
     if (found === undefined) return origin
     const from = inner === 'parent' ? found.slice(0, -1) : [...found, ...(inner ?? [])]
-    // An object itself stands where its own key does.
+    // An object itself is located at its own key.
     return text(document, part.length === 0 && inner === 'parent' ? found : [...from, ...part])
   }
 

@@ -1,6 +1,6 @@
 import type { Part } from './parts.ts'
 
-/** Which object of one side is which of the other. */
+/** The correspondence between objects of both sides. */
 export interface Pairs {
   readonly both: readonly Pair[]
   readonly removed: readonly Part[]
@@ -9,20 +9,20 @@ export interface Pairs {
 export interface Pair {
   readonly before: Part
   readonly after: Part
-  /** The same in everything but its name. */
+  /** Equal except for its name. */
   readonly renamed: boolean
 }
 
 /**
- * Pairs objects by name; those without one, and those whose name is gone, by what they say. Of what is left, an unnamed
- * object is the one that is met under the same conditions, or else at the same place.
+ * Pairs objects by name; those without a name, or whose name is gone, by content. Of the rest, unnamed objects are
+ * paired by condition, or else by position.
  */
 export function pairParts(before: readonly Part[], after: readonly Part[], contents: Contents): Pairs {
   const work = new Work(before, after)
   const contentOf = (part: Part) => contents.of(part)
   work.pair(part => (part.named ? [part.kind, part.name, contentOf(part)] : undefined))
   work.pair(part => (part.named ? [part.kind, part.name] : undefined))
-  // A policy is what its name says, whatever else says the same.
+  // A policy is identified by its name, even if others have the same content.
   work.pair(part => (part.kind === 'policy' && part.named ? undefined : [part.kind, contentOf(part)]))
   work.pair(part => (part.kind === 'route' ? [part.kind, stableText(part.written)] : undefined))
   work.pair(part => (part.named ? undefined : [part.kind, ...conditionsOf(part)]))
@@ -44,7 +44,7 @@ class Work {
     this.#after = after
   }
 
-  /** Pairs those of which `key` says the same, in their order. */
+  /** Pairs objects with equal `key`, in order. */
   pair(key: (part: Part) => readonly string[] | undefined): void {
     if (this.#before.length === 0 || this.#after.length === 0) return
     const waiting = new Map<string, Part[]>()
@@ -65,7 +65,7 @@ class Work {
     this.#take(taken)
   }
 
-  /** Where one of a kind is left on each side, it is the same one. */
+  /** If one of a kind remains on each side, they are paired. */
   pairOnly(kind: Part['kind']): void {
     const [before, ...more] = this.#before.filter(part => part.kind === kind)
     const [after, ...others] = this.#after.filter(part => part.kind === kind)
@@ -88,7 +88,7 @@ class Work {
   }
 }
 
-/** All that objects say, and what is in them, whatever they are called. Each is asked at several levels. */
+/** The full content of objects, without their names. Cached, since each is compared at several levels. */
 export class Contents {
   readonly #known = new WeakMap<Part, string>()
 
@@ -102,7 +102,7 @@ export class Contents {
   }
 }
 
-/** Equal for values that differ in the order of their keys only. */
+/** Independent of key order. */
 export function stableText(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stableText).join()}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
@@ -114,7 +114,7 @@ export function stableText(value: unknown): string {
   return `{${entries.join()}}`
 }
 
-/** What an object without a name is known by. */
+/** Identifies an object without a name. */
 function conditionsOf({ kind, written }: Part): readonly string[] {
   const { hostnames, matches, hostname } = written as Readonly<Record<string, unknown>>
   return kind === 'route'

@@ -24,48 +24,48 @@ export type PartKind =
   | 'settings'
   | 'file'
 
-/** An object of a configuration as it is compared: what it says itself, without what is in it. */
+/** An object of a configuration for comparison: its own content, without nested objects. */
 export interface Part {
   readonly kind: PartKind
-  /** Among those of its kind beside it. */
+  /** Unique among its siblings of the same kind. */
   readonly name: string
-  /** False: its name is its place, and says nothing. */
+  /** When false, its name is only its position. */
   readonly named: boolean
   readonly label: string
-  /** What it does, in a few words. */
+  /** A short description of what it does. */
   readonly summary: string
-  /** As it was written. */
+  /** As written. */
   readonly written: unknown
   settled(): Settled
   readonly place: Place
   readonly parts: readonly Part[]
-  /** Keys of the routes that may do something else when it changes. */
+  /** Keys of the routes that a change may affect. */
   readonly routes: readonly string[] | 'all'
 }
 
 export interface Place {
-  /** `file:line:column`; empty when it is not known. */
+  /** `file:line:column`; empty if unknown. */
   readonly origin: string
-  /** In the document, where that is known. */
+  /** Its path in the document, if known. */
   readonly path?: Path
-  /** Tells its path from those of what else is written there. */
+  /** Whether a path is the object's own, and not that of something else written at the same place. */
   readonly ends?: (path: Path) => boolean
-  /** From there to where what is compared begins. */
+  /** The path from there to what is compared. */
   readonly inner?: Path | 'parent'
-  /** Of a policy to which several levels have contributed: where each field comes from. */
+  /** For a policy merged from several levels: the origin of each field. */
   readonly fields?: ReadonlyMap<string, string>
 }
 
-/** New names of backends by their old ones. */
+/** New backend names by old name. */
 export type Renames = ReadonlyMap<string, string>
 const NO_RENAMES: Renames = new Map()
 
-/** Key of the backend that stands for the `llm` section. */
+/** The key of the backend for the `llm` section. */
 const LLM = 'llm:router'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Ports with their listeners, their routes, and the policies of each. */
+/** Ports with their listeners, routes and policies. */
 export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): readonly Part[] {
   const backendsByKey = new Map(dump.backends.map(backend => [backend.key, backend]))
   const routes = Map.groupBy(dump.routes, route => route.listener)
@@ -74,7 +74,7 @@ export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): re
   return dump.binds.map(bind =>
     part('bind', bind.key, {
       label: `port ${bind.port}`,
-      // Of dumps of others it is not known.
+      // Unknown in dumps of other systems.
       written: bind.proxyProtocol === true ? { proxyProtocol: true } : {},
       place: { origin: bind.origin, ends: path => path.at(-2) === 'binds' || path.at(-2) === 'gateways' },
       routes: bind.listeners.flatMap(keysOf),
@@ -98,7 +98,7 @@ export function bindParts(dump: DumpDocument, renames: Renames = NO_RENAMES): re
   )
 }
 
-/** Of routes with the same conditions one wins by its name, which for an unnamed one is its place; or by its number. */
+/** Routes with equal conditions compete by name, which for an unnamed route is its position, or by number. */
 function competingRoutes(routes: readonly DumpRoute[]): ReadonlySet<DumpRoute> {
   const alike = Map.groupBy(routes, ({ hostnames, matches }) => JSON.stringify([hostnames, matches]))
   return new Set([...alike.values()].filter(group => group.length > 1).flat())
@@ -150,12 +150,12 @@ function routePart(
   })
 }
 
-/** Which of the routes of one name it is says nothing: they may have changed places. */
+/** The number of a route among those with its name says nothing: they may have swapped places. */
 function withoutNumber(key: string): string {
   return key.replace(/#\d+$/, '')
 }
 
-/** Backends with a name of their own, and the sections that are one. */
+/** Backends with names of their own, and the sections that are backends. */
 export function backendParts(dump: DumpDocument): readonly Part[] {
   const routes = new Set(dump.routes.map(route => route.key))
   const inline = ({ key }: DumpBackend) => routes.has(key.slice(1, key.lastIndexOf('/')))
@@ -203,7 +203,7 @@ function targetPart(
   })
 }
 
-/** What the file says beside its ports: policies with a target, models, services, settings. */
+/** The file's content besides its ports: policies with a target, models, services, settings. */
 export function writtenParts(dump: DumpDocument): readonly Part[] {
   const idle = new Set((dump.idlePolicies ?? []).map(({ name }) => name))
   const models = dump.models ?? []
@@ -232,7 +232,7 @@ export function writtenParts(dump: DumpDocument): readonly Part[] {
   ]
 }
 
-/** Where it applies, it is compared as it takes effect there. */
+/** Where it applies, it is compared by its effect there. */
 function targetedPart(policy: Fields, i: number, idle: ReadonlySet<string>): Part {
   const { name, target, phase, policy: body } = policy
   const full = isFields(name) ? `${String(name.namespace ?? 'default')}/${String(name.name)}` : String(name)
@@ -263,7 +263,7 @@ function policyParts(
   })
 }
 
-/** The same text for specs of a policy that mean the same. */
+/** Equal text for equivalent specs of a policy. */
 export function policyMeaning(name: string, spec: unknown): string {
   return meaningOf(settle(schemaNamed(trafficPolicies, name), spec))
 }

@@ -12,10 +12,10 @@ import {
   requestWords,
 } from './words.ts'
 
-/** A step shows this many annotations of each kind and drops the others. */
+/** The limit per step on annotations of each kind; GitHub drops the others. */
 const SHOWN = 10
 
-/** Workflow commands: an annotation at each line of the new configuration that differs. */
+/** Workflow commands: an annotation on each differing line of the new configuration. */
 export function renderGithub({ changes, requests }: Diff): string {
   const lines = [
     ...(requests?.differ ?? []).slice(0, SHOWN).map(requestAnnotation),

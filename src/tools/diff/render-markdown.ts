@@ -13,7 +13,7 @@ import {
   requestWords,
 } from './words.ts'
 
-/** Of each table: comments of pull requests hold 65,536 characters. */
+/** Per table: comments on pull requests are limited to 65,536 characters. */
 const MOST_CHARACTERS = 30_000
 
 /** For a comment on a pull request. */
@@ -41,7 +41,7 @@ function requestTable(requests: Requests): string {
   return `\n${requestCountWords(requests)}\n${shown}`
 }
 
-/** As many rows as there is room for, and how many there is none for. */
+/** As many rows as fit, and the number of the others. */
 function table(titles: readonly string[], rows: readonly string[]): string {
   let room = MOST_CHARACTERS
   const end = rows.findIndex(each => {

@@ -18,7 +18,7 @@ import {
 
 export interface TextOptions {
   readonly paint: Paint
-  /** Columns of the terminal; what stands beside a line goes below it where both do not fit. */
+  /** Terminal width; notes beside a line move below it if both do not fit. */
   readonly width?: number | undefined
 }
 
@@ -34,7 +34,7 @@ export function renderText({ changes, requests }: Diff, { paint, width }: TextOp
 /** Nobody reads more of them at once. */
 const MOST_REQUESTS = 30
 
-/** Of so many objects that differ in the same way, the first stand for all. */
+/** From this many objects that differ in the same way, the first ones represent all. */
 const MANY = 10
 const SHOWN = 3
 

@@ -6,14 +6,14 @@ import type { Decision } from './witness/decision.ts'
 import type { OutcomeDifference } from './witness/outcome.ts'
 import type { Witness, Witnesses } from './witness/witnesses.ts'
 
-/** What the difference means for requests, as far as some were tried. */
+/** The effect of the differences on requests, as far as they were tried. */
 export interface Requests {
-  /** Ran through both; one that was sent several times counts as often. */
+  /** Requests run on both sides, counting repetitions. */
   readonly tried: number
   readonly differ: readonly RequestDifference[]
 }
 
-/** A request with which the two sides do not do the same. */
+/** A request that the two sides handle differently. */
 export interface RequestDifference {
   readonly request: {
     readonly method: string
@@ -22,24 +22,24 @@ export interface RequestDifference {
     readonly body?: string
     /** Claims of its token. */
     readonly jwt?: Readonly<Record<string, unknown>>
-    /** What is known of its API key. */
+    /** Metadata of its API key. */
     readonly apiKey?: unknown
     readonly source?: string
   }
   readonly with: readonly string[]
-  /** Which of its calls, one right after the other. */
+  /** Which of its consecutive calls. */
   readonly call: number
   readonly differences: readonly OutcomeDifference[]
   readonly before: Decision
   readonly after: Decision
-  /** Other requests that differ in the same way. */
+  /** Number of other requests that differ in the same way. */
   readonly more: number
 }
 
-/** Seconds, with thousands of routes. */
+/** Takes seconds with thousands of routes. */
 const MOST_REQUESTS = 5000
 
-/** Runs requests through both sides. Undefined when that cannot be done, which `notes` then say. */
+/** Runs requests on both sides. Undefined if that is impossible, with a reason in `notes`. */
 export async function compareRequests(
   [before, after]: readonly [Side, Side],
   { routes }: Structure,
@@ -100,7 +100,7 @@ async function openSide(
   return gateway
 }
 
-/** What a client cannot miss comes first, then where its request goes. */
+/** Differences that clients notice come first, then where requests are sent. */
 function weightOf({ differences }: Witness): number {
   const has = (what: string) => differences.some(each => each.what === what)
   return has('status') ? 0 : has('call') ? 1 : 2

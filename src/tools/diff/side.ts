@@ -20,16 +20,16 @@ import { readRevision } from './git-revision.ts'
 import { Places } from './origins.ts'
 import type { Part, Place } from './parts.ts'
 
-/** One of the two configurations that are compared. */
+/** One of the two configurations to compare. */
 export interface Side {
-  /** As it was named. */
+  /** As given by the user. */
   readonly name: string
   readonly dump: DumpDocument
-  /** What it was compiled from; undefined for a dump, of which nothing can be run. */
+  /** The source of the snapshot. Undefined for a dump, with which nothing can be run. */
   readonly configuration: Configuration | undefined
-  /** Where a part of an object was written, `file:line:column`; as near as is known. */
+  /** The location of a part of an object, `file:line:column`, as precise as known. */
   originOf(place: Place, inner: Path): string
-  /** Files that the configuration names, by what is in them. */
+  /** Files that the configuration references, by content. */
   files(): readonly Part[]
 }
 
@@ -40,11 +40,11 @@ export interface Configuration {
 
 export interface SideOptions extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Names of resources that are not in the input are taken to exist elsewhere. */
+  /** Resources missing from the input are assumed to exist. */
   readonly partial: boolean
-  /** The gateway that `live` means. */
+  /** The gateway for `live`. */
   readonly admin: () => Promise<AdminServer>
-  /** For whoever waits. */
+  /** Reports progress. */
   progress(text: string): void
 }
 
@@ -80,7 +80,7 @@ function operandOf(name: string): Operand {
   return path === undefined || path === '' ? { name, revision } : { name, revision, path }
 }
 
-/** A revision alone means the path of the other side. */
+/** A revision without a path uses the other side's path. */
 function completed(operand: Operand, { path, name }: Operand): Operand {
   if (operand.revision === undefined || operand.path !== undefined) return operand
   if (path !== undefined && path !== '-') return { ...operand, path }
@@ -89,7 +89,7 @@ function completed(operand: Operand, { path, name }: Operand): Operand {
   })
 }
 
-/** Equal for equal secrets of this run, and good for nothing else. */
+/** Placeholders that are equal for equal secrets within this run, and carry no other information. */
 function concealer(): Conceal {
   const key = randomBytes(32)
   const mark = (secret: unknown) =>

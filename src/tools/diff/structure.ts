@@ -4,48 +4,48 @@ import { Contents, pairParts, stableText } from './pairs.ts'
 import { backendParts, bindParts, type Part, type PartKind, writtenParts } from './parts.ts'
 import type { Side } from './side.ts'
 
-/** A field of an object that differs. */
+/** A differing field of an object. */
 export interface FieldChange {
   readonly field: string
   readonly before?: FieldValue
   readonly after?: FieldValue
 }
 export interface FieldValue {
-  /** As it was written; `<redacted>` for a secret. */
+  /** As written; `<redacted>` for a secret. */
   readonly value: unknown
-  /** Nobody wrote it. */
+  /** Not written explicitly. */
   readonly default: boolean
-  /** `file:line`; empty when it is not known. */
+  /** `file:line`; empty if unknown. */
   readonly at: string
 }
 
-/** An object of which the two configurations say something different. */
+/** An object that differs between the two configurations. */
 export interface Change {
   readonly change: 'added' | 'removed' | 'changed' | 'renamed'
   readonly kind: PartKind
   readonly label: string
-  /** Of a renamed one: what it is called now. */
+  /** The new label of a renamed object. */
   readonly newLabel?: string
-  /** What it does, where it is new or gone. */
+  /** What it does, if it was added or removed. */
   readonly summary: string
-  /** `file:line` on each side; empty when it is not known. */
+  /** `file:line` on each side; empty if unknown. */
   readonly before: string
   readonly after: string
   readonly fields: readonly FieldChange[]
-  /** Other objects of which the same is to be said. */
+  /** Other objects with the same change. */
   readonly also: readonly string[]
 }
 
 export interface Structure {
   readonly changes: readonly Change[]
-  /** The routes of each side that may do something else. */
+  /** The routes of each side that may behave differently. */
   readonly routes: { readonly before: Touched; readonly after: Touched }
 }
 
-/** Routes by key, with the policies that have changed there; of others, more than policies has. */
+/** Routes by key, with their changed policies; `all` if more than policies changed. */
 export type Touched = ReadonlyMap<string, ReadonlySet<string> | 'all'>
 
-/** Everything in which two configurations differ, except in how they are written down. */
+/** All semantic differences between two configurations, regardless of notation. */
 export function compareStructure(before: Side, after: Side): Structure {
   const contents = new Contents()
   const routes = { before: new Routes(before), after: new Routes(after) }
@@ -72,7 +72,7 @@ interface Comparison {
   readonly routes: { readonly before: Routes; readonly after: Routes }
 }
 
-/** The routes of one side that something changed is about. */
+/** The routes of one side that are affected by changes. */
 class Routes {
   readonly touched = new Map<string, Set<string> | 'all'>()
   readonly #side: Side
@@ -140,7 +140,7 @@ function fieldValue(value: Exclude<Difference['before'], undefined>, at: string)
   return { value: withoutMarks(shownOf(value)), default: isImplied(value), at }
 }
 
-/** What tells secrets apart is for comparing only. */
+/** The marks that distinguish secrets are for comparison only. */
 function withoutMarks(value: unknown): unknown {
   if (isHidden(value)) return '<redacted>'
   if (Array.isArray(value)) return value.map(withoutMarks)
@@ -152,7 +152,7 @@ function lineOf(origin: string): string {
   return origin.replace(/:\d+$/, '')
 }
 
-/** One policy holds at many places, and one route at many listeners: what is said of it is said once. */
+/** A policy applies in many places, and a route to many listeners: equal changes are reported once. */
 function merged(changes: readonly Change[]): Change[] {
   const alike = Map.groupBy(changes, change => {
     const { kind, label, before, after, fields } = change

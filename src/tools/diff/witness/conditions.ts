@@ -1,7 +1,7 @@
 import { ipVersion } from '../../../http/ip-version.ts'
 import { sampleOf } from './pattern-sample.ts'
 
-/** Who asks, as far as expressions look at it. */
+/** The caller, as far as expressions read it. */
 export interface Facts {
   readonly claims?: Readonly<Record<string, unknown>>
   readonly keyMetadata?: Readonly<Record<string, unknown>>
@@ -13,7 +13,7 @@ export interface Facts {
   readonly tool?: string
 }
 
-/** A condition that was read off an expression: what makes it hold, and what makes it fail. */
+/** A condition read from an expression: values that satisfy it, and values that do not. */
 export interface Condition {
   readonly holds: Facts
   readonly fails: Facts
@@ -25,7 +25,7 @@ const VALUE = String.raw`(?:${TEXT}|-?\d+(?:\.\d+)?\b|true\b|false\b)`
 
 interface Form {
   readonly pattern: RegExp
-  /** What a value must be, and what it must not, from the groups of a match. */
+  /** The required and the forbidden value, from the groups of a match. */
   read(groups: readonly string[]): Reading | readonly Reading[]
 }
 
@@ -59,17 +59,17 @@ const FORMS: readonly Form[] = [
 
 const VALUES = new RegExp(VALUE, 'g')
 
-/** What is not a function's name. */
+/** Excludes function names. */
 const MENTION = new RegExp(`(${REF})(?![\\w(])`, 'g')
 
 interface Reading {
   readonly ref: string
   readonly holds: unknown
-  /** Undefined: nothing is there. */
+  /** Undefined for absence. */
   readonly fails: unknown
 }
 
-/** What an expression says of the caller: its comparisons, and what it only looks at. The rest is passed over. */
+/** The conditions of an expression on the caller: comparisons and mere reads. Anything else is ignored. */
 export function conditionsIn(expression: string): Condition[] {
   const compared = FORMS.flatMap(({ pattern, read }) =>
     [...expression.matchAll(pattern)].flatMap(([, ...parts]) => read(parts)),
@@ -86,7 +86,7 @@ export function conditionsIn(expression: string): Condition[] {
   })
 }
 
-/** Both together; of what cannot be both, the latter. */
+/** Combines both; in a conflict the latter wins. */
 export function bothFacts(a: Facts, b: Facts): Facts {
   const joined = <K extends 'claims' | 'keyMetadata' | 'headers'>(key: K) =>
     a[key] === undefined && b[key] === undefined ? {} : { [key]: { ...a[key], ...b[key] } }
@@ -127,7 +127,7 @@ function otherThan(value: unknown): unknown {
   return typeof value === 'number' ? value + 1 : `not-${String(value)}`
 }
 
-/** Undefined for what nobody who sends a request decides. */
+/** Undefined for values that the client does not control. */
 function factsFor(ref: string, value: unknown): Facts | undefined {
   const [root, ...path] = [...ref.matchAll(/(?:^|\.)(\w+)|\[["']([^"']*)["']\]/g)].map(
     ([, name, quoted]) => name ?? quoted ?? '',
@@ -142,13 +142,13 @@ function factsFor(ref: string, value: unknown): Facts | undefined {
   return first === 'path' && String(value).startsWith('/') ? { path: String(value) } : undefined
 }
 
-/** Undefined for what HTTP has no way to send (RFC 9110 section 5). */
+/** Undefined for what HTTP cannot transmit (RFC 9110 section 5). */
 function fieldFacts(name: string, value: string): Facts | undefined {
   const sendable = /^[\w!#$%&'*+.^`|~-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value)
   return sendable ? { headers: { [name]: value } } : undefined
 }
 
-/** Another one must be one, too. */
+/** Any other value must be an address, too. */
 function sourceOf(text: string): string {
   return ipVersion(text) === 0 ? '192.0.2.1' : text
 }

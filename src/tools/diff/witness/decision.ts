@@ -4,17 +4,17 @@ import type { DryOutcome } from '../../dry-run/dry-run.ts'
 import { policyMeaning } from '../parts.ts'
 import { addressOf, type Result } from './outcome.ts'
 
-/** What has made an outcome what it is. */
+/** What determined an outcome. */
 export interface Decision {
-  /** `default/chat`; unset where none was found. */
+  /** `default/chat`; unset if none matched. */
   readonly route?: string
   /** `policy authorization`, `backend 127.0.0.1:1`, `no route`. */
   readonly step: string
-  /** `file:line`; empty when it is not known. */
+  /** `file:line`; empty if unknown. */
   readonly at: string
 }
 
-/** `changed`: policies of the route that are not the same on both sides, and may have to do with it. */
+/** `changed`: policies of the route that differ between the sides and may be the cause. */
 export function decisionOf(result: Result, { routes }: DumpDocument, changed: ReadonlySet<string>): Decision {
   if ('refused' in result) return { step: result.refused, at: '' }
   const { events } = result
@@ -42,7 +42,7 @@ export function decisionOf(result: Result, { routes }: DumpDocument, changed: Re
   return { ...route, step: found ? 'no backend' : 'no route', at: placeOf(listener?.origins[0]) }
 }
 
-/** The policy that let a request go no further. */
+/** The policy that stopped a request. */
 export function stoppedBy(result: Result): string | undefined {
   if ('refused' in result) return undefined
   const message = result.events.findLast(isStop)?.message
@@ -54,19 +54,19 @@ function isStop({ message }: DryOutcome['events'][number]): boolean {
   return message.type === 'policy' && /replied|failed/.test(message.result)
 }
 
-/** The one policy that is not the same on both sides and has had its say; undefined when there are several. */
+/** The only differing policy that was applied. Undefined if there are several. */
 function changedIn({ events }: DryOutcome, own: Policies, changed: ReadonlySet<string>): string | undefined {
   const here = [...changed].filter(name => own.has(name))
   const told = new Set(
     events.flatMap(({ message: m }) => (m.type === 'policySelection' && m.phase === 'route' ? m.policies : [])),
   )
   const applied = events.flatMap(({ message }) => (message.type === 'policy' ? message.policy : []))
-  // Policies of a backend are the backend's own affair, and say nothing.
+  // Policies of a backend are internal to it, and say nothing here.
   const [only, ...others] = here.filter(name => !told.has(name) || applied.includes(name))
   return others.length === 0 ? only : undefined
 }
 
-/** Of two routes, the policies that only one has, or that each has in another way. */
+/** For two routes, the policies that only one has, or that differ. */
 export function changedPolicies(before: DumpRoute | undefined, after: DumpRoute | undefined): ReadonlySet<string> {
   if (!before || !after) return new Set()
   const [left, right] = [policiesOf(before), policiesOf(after)]

@@ -1,9 +1,9 @@
 import type { DryCall, DryOutcome } from '../../dry-run/dry-run.ts'
 
-/** What came of a request: an outcome, or why the port does not even take it. */
+/** The result of a request: an outcome, or why the port rejects it. */
 export type Result = DryOutcome | { readonly refused: string }
 
-/** One thing that is not the same for the same request. */
+/** A difference between the outcomes of one request. */
 export interface OutcomeDifference {
   /** `status`, `call`, `request header x-team`, `response body` … */
   readonly what: string
@@ -11,11 +11,11 @@ export interface OutcomeDifference {
   readonly after: string
 }
 
-/** Of each run, and of no meaning for whoever asks. */
+/** Different on every run, and irrelevant here. */
 const VOLATILE: ReadonlySet<string> = new Set(['mcp-session-id', 'traceparent', 'tracestate', 'x-request-id', 'date'])
 const UNSET = 'unset'
 
-/** Where two outcomes differ; of those whose status differs, the rest follows from that. */
+/** The differences between two outcomes. If the status differs, the rest follows from that. */
 export function outcomeDifferences(before: Result, after: Result): OutcomeDifference[] {
   const [left, right] = [statusOf(before), statusOf(after)]
   if (left !== right) return differ('status', left, right)
@@ -36,14 +36,14 @@ function callDifferences(before: readonly DryCall[], after: readonly DryCall[]):
   const elsewhere = left.join('\n') !== right.join('\n')
   const call = elsewhere ? differ('call', wordsOf(before), wordsOf(after)) : []
   if (before.length !== after.length) return call
-  // Another backend is another host.
+  // Another backend implies another host.
   const passed = elsewhere ? ['content-length', 'host'] : ['content-length']
   const inside = before.flatMap((call, i) => {
     const other = after[i] as DryCall
     const bodies = call.purpose === 'backend' ? [call, other].map(({ body }) => textOf(body)) : []
     return [
       ...fieldDifferences('request header', call, other, passed),
-      // What a policy sends to a service may be a credential.
+      // Requests from policies to services may contain credentials.
       ...(call.body.equals(other.body) ? [] : differ('request body', bodies[0] ?? HIDDEN, bodies[1] ?? HIDDEN)),
     ]
   })
@@ -52,12 +52,12 @@ function callDifferences(before: readonly DryCall[], after: readonly DryCall[]):
 
 const HIDDEN = '<redacted>'
 
-/** Everything that tells where a call goes. */
+/** Everything that identifies the destination of a call. */
 function placeOf(call: DryCall): string {
   return JSON.stringify([call.purpose, call.method, addressOf(call), call.url.replace(/^(\w+:)\/\/[^/]*/, '$1')])
 }
 
-/** The same for people, without the values of credentials. */
+/** The same for people, without credentials. */
 function wordsOf(calls: readonly DryCall[]): string {
   if (calls.length === 0) return 'none'
   const words = calls.map(call => {
@@ -67,7 +67,7 @@ function wordsOf(calls: readonly DryCall[]): string {
   return words.join(', ')
 }
 
-/** Where a call goes, whatever host it names. */
+/** The address of a call, whatever host it names. */
 export function addressOf({ names, authority }: DryCall): string {
   return names.find(name => /^[^/]*:\d+$/.test(name)) ?? authority
 }
@@ -95,7 +95,7 @@ function fieldsOf(headers: readonly (readonly [string, string])[]): ReadonlyMap<
   return out
 }
 
-/** Each side signs the token of a caller with a key of its own. */
+/** Each side signs its callers' tokens with a key of its own. */
 function bothTokens(before: string | undefined, after: string | undefined): boolean {
   const token = /^Bearer [\w-]+\.[\w-]+\.[\w-]+$/i
   return before !== undefined && after !== undefined && token.test(before) && token.test(after)
@@ -105,7 +105,7 @@ function differ(what: string, before: string, after: string): OutcomeDifference[
   return [{ what, before, after }]
 }
 
-/** A list of tools by their names, which is what differs in it. */
+/** A list of tools is compared by names. */
 function textOf(body: Buffer): string {
   if (body.length === 0) return 'empty'
   const text = body.toString('utf8', 0, SHOWN_BYTES)

@@ -1,4 +1,4 @@
-/** A text that a pattern matches as a whole; undefined for one that says more than this reads. */
+/** A text that a pattern matches entirely. Undefined for patterns beyond this reader. */
 export function sampleOf(pattern: string): string | undefined {
   const reader = new Reader(pattern.replace(/^\(\?[a-z]+\)/, '').replace(/^\^/, ''))
   try {
@@ -12,7 +12,7 @@ export function sampleOf(pattern: string): string | undefined {
 
 class Unread extends Error {}
 
-/** Takes the first alternative of each choice, and as little of each repetition as there must be. */
+/** Takes the first alternative of each choice, and the minimum of each repetition. */
 class Reader {
   readonly #text: string
   #at = 0
@@ -72,7 +72,7 @@ class Reader {
     this.#at += all.length
     if (all === '') return atom
     if (least !== undefined) return atom.repeat(Math.min(Number(least), 256))
-    // What may be left out is more telling when it is there.
+    // An optional part is more telling if present.
     return atom
   }
 

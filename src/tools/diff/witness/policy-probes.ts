@@ -7,14 +7,14 @@ import { askedBy, type Probe, withHeaders } from './probe.ts'
 const MOST_CONDITIONS = 10
 /** A limit that takes more calls to reach is not tried. */
 const MOST_CALLS = 200
-/** Enough that each of several backends gets some. */
+/** Enough for each of several backends to get some. */
 const SHARE_CALLS = 24
 /** A longer body is not sent. */
 const MOST_BYTES = 8 * 1024 * 1024
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The policies that a request on a route meets, as they were written. */
+/** The policies that apply to a request on a route, as written. */
 export type Specs = ReadonlyMap<string, readonly unknown[]>
 
 export function specsAt(dump: DumpDocument, route: DumpRoute): Specs {
@@ -30,14 +30,14 @@ export function specsAt(dump: DumpDocument, route: DumpRoute): Specs {
   return out
 }
 
-/** Who might ask: nobody in particular, and whoever the expressions and credentials of the policies tell apart. */
+/** Possible callers: an anonymous one, and those that the policies' expressions and credentials distinguish. */
 export function callersFor(specs: Specs): Facts[] {
-  // Which tool is called is not up to the caller.
+  // The tool is not a property of the caller.
   const conditions = [...specs.values()].flatMap(conditionsOf).filter(({ holds }) => holds.tool === undefined)
   const unique = distinct(conditions).slice(0, MOST_CONDITIONS)
   const asked = new Set([...specs.keys()].map(name => policyNamed.get(name)?.asksFor))
   const withToken = asked.has('token') || unique.some(({ holds }) => holds.claims)
-  // The keys themselves are secrets.
+  // The keys themselves are secret.
   const keys = hintsIn(specs, ({ keys }) => keys).map(keyMetadata => ({ keyMetadata }))
   const known: Facts = { ...(withToken ? { claims: {} } : {}), ...(keys[0] ?? {}) }
   const people = peopleOf(unique).map(facts => bothFacts(known, facts))
@@ -51,13 +51,15 @@ export function callersFor(specs: Specs): Facts[] {
   ]
 }
 
-/** Whether policies look at who asks. */
+/** Whether policies depend on the caller. */
 export function tellsCallersApart(specs: Specs): boolean {
   const conditions = [...specs.values()].flatMap(conditionsOf)
   return conditions.length > 0 || [...specs.keys()].some(name => policyNamed.get(name)?.asksFor !== undefined)
 }
 
-/** All conditions hold, with each of the values that one of them allows; each alone does; each alone does not. */
+/**
+ * Callers that satisfy all conditions, with each value that one of them allows; each condition alone; and all but one.
+ */
 function peopleOf(conditions: readonly Condition[]): Facts[] {
   const all = conditions.map(({ holds }) => holds).reduce(bothFacts, {})
   return distinct([
@@ -74,7 +76,7 @@ function distinct<T>(items: readonly T[]): T[] {
   return [...new Map(items.map(item => [JSON.stringify(item), item])).values()]
 }
 
-/** What the policies say of requests that they tell apart, each once. */
+/** The policies' hints for requests that they distinguish, without duplicates. */
 function hintsIn<T>(specs: Specs, of: (hints: ProbeHints) => readonly T[] | undefined): T[] {
   return distinct([...specs].flatMap(([name, each]) => each.flatMap(spec => of(hintsOf(name, spec)) ?? [])))
 }
@@ -83,7 +85,7 @@ function hintsOf(name: string, spec: unknown): ProbeHints {
   return policyNamed.get(name)?.probe?.(spec) ?? {}
 }
 
-/** A request that gets through, made so that each of the policies has something to say about it. */
+/** Requests that get through, one to exercise each of the policies. */
 export function policyProbes(probe: Probe, specs: Specs, backends: number): Probe[] {
   return [
     ...originsIn(specs).flatMap(origin => originProbes(probe, origin)),
@@ -120,7 +122,7 @@ function originProbes(probe: Probe, origin: string): Probe[] {
   ]
 }
 
-/** Those that are allowed, and one that is not. */
+/** Allowed origins, and one that is not. */
 function originsIn(specs: Specs): string[] {
   const asked = [...specs].some(([name, each]) => each.some(spec => hintsOf(name, spec).origins))
   if (!asked) return []
@@ -135,7 +137,7 @@ function withBody(probe: Probe, bytes: number): Probe {
   return { ...probe, request, words: [...probe.words, `a body of ${bytes} bytes`] }
 }
 
-/** What the expressions in the specs of a policy say of a request. */
+/** The conditions on a request in the expressions of a policy. */
 export function conditionsOf(specs: readonly unknown[]): Condition[] {
   return specs.flatMap(expressionsIn).flatMap(conditionsIn)
 }

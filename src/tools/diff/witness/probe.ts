@@ -4,31 +4,31 @@ import type { DryRequest } from '../../dry-run/dry-run.ts'
 import type { McpStub } from '../../dry-run/stub-mcp.ts'
 import type { Facts } from './conditions.ts'
 
-/** A request with what is around it while it runs. */
+/** A request with its environment. */
 export interface Probe {
   readonly request: DryRequest
-  /** Of one that was recorded, and may hold credentials. */
+  /** For a recorded request, which may contain credentials. */
   readonly shown?: ShownRequest
-  /** What a reader has to know of it beside method and URL: `role=contractor`. */
+  /** What to display besides method and URL: `role=contractor`. */
   readonly words: readonly string[]
-  /** How often it is sent, one right after the other. */
+  /** How often it is sent in succession. */
   readonly calls: number
-  /** How every backend answers, where that is the point. */
+  /** How every backend responds, where that matters. */
   readonly upstream?: { readonly delay?: number; readonly status?: number }
-  /** Asked within a session of its own, of servers that offer this. */
+  /** Sent within an MCP session, to servers that offer this. */
   readonly mcp?: McpStub
 }
 
-/** A request without the values of credentials. */
+/** A request without credential values. */
 export interface ShownRequest extends Pick<DryRequest, 'url' | 'headers'> {
-  /** What its parameters hold instead: calls to backends and redirects repeat it. */
+  /** The hidden values of its parameters, which calls to backends and redirects repeat. */
   readonly hidden: readonly string[]
 }
 
-/** What no configuration of the world asks for by name. */
+/** A host that no configuration matches by name. */
 export const SOME_HOST = 'localhost'
 
-/** The same from another caller. */
+/** The same request from another caller. */
 export function askedBy(probe: Probe, facts: Facts): Probe {
   const { claims, keyMetadata, headers = {}, method, path, source } = facts
   return {

@@ -8,8 +8,8 @@ const MOST_MODELS = 20
 const MOST_TOOLS = 20
 
 /**
- * Requests in the protocol that the backends of a route speak: a question to each model, a look at the tools. `tools`: that
- * rules name.
+ * Requests in the protocol of a route's backends: a prompt for each model, a tour of the tools. `tools`: those named in
+ * rules.
  */
 export function protocolProbes(
   probe: Probe,
@@ -50,15 +50,15 @@ function chatProbes(probe: Probe, model: string): Probe[] {
   })
 }
 
-/** The tools that the rules about a route name. */
+/** The tools that the rules of a route name. */
 export function toolsNamedBy(specs: Specs): string[] {
   const rules = [...specs].flatMap(([name, each]) => (policyNamed.get(name)?.perItem ? each : []))
   return conditionsOf(rules).flatMap(({ holds }) => holds.tool ?? [])
 }
 
-/** What the rules name is there to be called, and one tool that none of them names. */
+/** The tools named in rules exist, along with one that none of them names. */
 function mcpProbes(probe: Probe, named: readonly string[]): Probe[] {
-  // In one order: what both sides ask alike is run once.
+  // In a fixed order: what both sides ask alike is run once.
   const tools = [...new Set(['some_tool', ...named])].slice(0, MOST_TOOLS).sort()
   return [
     mcpProbe(probe, { tools }, 'tools/list', {}, 'tools/list'),

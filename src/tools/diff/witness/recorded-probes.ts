@@ -15,8 +15,8 @@ import { type InputPlace, MAX_RECORDED, readInput } from '../../input/input-file
 import { askedBy, canArrive, type Probe, type ShownRequest } from './probe.ts'
 
 /**
- * Requests that were recorded: events of `gwctl trace --raw`, or a HAR document. The snapshots tell where credentials
- * may stand in them, which are not shown; `note` is told of what had to be left out. Throws a Failure `input`.
+ * Recorded requests: events of `gwctl trace --raw`, or a HAR document. The snapshots show where credentials may occur
+ * in them, which are not displayed; `note` receives what had to be left out. Throws a Failure `input`.
  */
 export async function* recordedProbes(
   file: string,
@@ -54,7 +54,7 @@ function concealing(snapshots: readonly Snapshot[]): (request: DryRequest) => Sh
   }
 }
 
-/** Characters: what is shorter stands in addresses and statuses too, and is none of the credentials that are worth it. */
+/** Characters: shorter credentials also occur in addresses and statuses, and are not worth hiding. */
 const SHORTEST = 4
 
 function valueIn(parameter = ''): string {
@@ -73,7 +73,7 @@ async function* traceProbes(file: string, place: InputPlace, note: (text: string
 
 const REDACTED = '<redacted>'
 
-/** A recording holds no credentials: what stands in for a token is one that is accepted. */
+/** A recording contains no credentials: an accepted token stands in for a token. */
 function probeOf(request: DryRequest): Probe {
   const kept = request.headers.filter(([, value]) => value !== REDACTED)
   const probe: Probe = { request: { ...request, headers: kept }, words: [], calls: 1 }
@@ -81,7 +81,7 @@ function probeOf(request: DryRequest): Probe {
   return lacking ? askedBy(probe, { claims: {} }) : probe
 }
 
-/** Told by how it begins: recordings may be long. */
+/** Detected by its beginning: recordings may be long. */
 async function isHar(path: string, cwd: string): Promise<boolean> {
   if (path === '-') return false
   const file = await open(resolve(cwd, path)).catch(() => undefined)
@@ -90,7 +90,7 @@ async function isHar(path: string, cwd: string): Promise<boolean> {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(256), 0, 256, 0)
     return /^\s*\{\s*"log"\s*:/.test(buffer.toString('utf8', 0, bytesRead))
   } catch {
-    // Reading it as a recording says why.
+    // Reading it as a recording reports the reason.
     return false
   } finally {
     await file.close()
@@ -101,16 +101,16 @@ function harRequests(file: string, text: string): DryRequest[] {
   return entriesOf(file, text).flatMap(entry => {
     const request = isRecord(entry) && isRecord(entry.request) ? entry.request : {}
     const url = URL.parse(String(request.url))
-    // A page also loads what no network brings: `data:`, `blob:`.
+    // A page also loads URLs without a network: `data:`, `blob:`.
     if (url === null || !/^https?:$/.test(url.protocol)) return []
-    // None of these is sent.
+    // These parts are not sent.
     Object.assign(url, { hash: '', username: '', password: '' })
     const fields = (Array.isArray(request.headers) ? request.headers : []).filter(isRecord)
     const { text, comment } = isRecord(request.postData) ? request.postData : {}
     return {
       method: String(request.method ?? 'GET'),
       url: url.href,
-      // The length follows from the body, and the connection is another one.
+      // The length follows from the body, and the connection is a new one.
       headers: fields
         .map(({ name, value }) => [String(name), String(value)] as const)
         .filter(([name]) => !/^(:.*|content-length|connection)$/i.test(name)),

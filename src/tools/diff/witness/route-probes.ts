@@ -2,12 +2,12 @@ import type { DumpDocument, DumpRoute } from '../../config-dump/model.ts'
 import { sampleOf } from './pattern-sample.ts'
 import { elsewhere, type Probe, SOME_HOST, withHeaders } from './probe.ts'
 
-/** A route has at most so many conditions that are looked at. */
+/** Maximum number of conditions per route that are considered. */
 const MOST_MATCHES = 4
-/** A segment that no route asks for by name. */
+/** A path segment that no route matches by name. */
 const ELSEWHERE = 'elsewhere'
 
-/** One request for each way into a route; none for a condition that cannot be read. */
+/** One request per match of a route; none for conditions that cannot be read. */
 export function entryProbes(dump: DumpDocument, route: DumpRoute): Probe[] {
   const listener = dump.listeners.find(({ key }) => key === route.listener)
   const port = dump.binds.find(({ key }) => key === listener?.bind)?.port
@@ -28,7 +28,7 @@ export function entryProbes(dump: DumpDocument, route: DumpRoute): Probe[] {
   })
 }
 
-/** The conditions of a route as a dump has them. */
+/** The conditions of a route in a dump. */
 interface RouteCondition {
   readonly path: { readonly exact?: string; readonly pathPrefix?: string; readonly regex?: string }
   readonly method: string
@@ -40,7 +40,7 @@ interface Named {
   readonly value: { readonly exact?: string; readonly regex?: string }
 }
 
-/** The same request on the other side of each of its conditions. */
+/** The same request with each condition violated in turn. */
 export function boundaryProbes({ request, words, ...rest }: Probe): Probe[] {
   const { pathname, hostname, searchParams } = new URL(request.url)
   const path = pathname.replace(/\/$/, '')

@@ -4,7 +4,7 @@ import type { DryGateway, DryOutcome, DryRequest, Stubs } from '../../dry-run/dr
 import type { Result } from './outcome.ts'
 import { type Probe, withHeaders } from './probe.ts'
 
-/** What comes of each call of a probe. The gateway has forgotten what came before. Events come with `traced` only. */
+/** Runs each call of a probe, with the gateway's state reset. Emits events only if `traced`. */
 export async function runProbe(gateway: DryGateway, probe: Probe, traced: boolean): Promise<readonly Result[]> {
   const run = (request: DryRequest) => gateway.run(request, traced ? undefined : 'untraced')
   const refused = refusal(gateway, probe.request)
@@ -20,10 +20,10 @@ export async function runProbe(gateway: DryGateway, probe: Probe, traced: boolea
   return results
 }
 
-/** Why a request does not get as far as HTTP. */
+/** Why a request does not reach the HTTP layer. */
 function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | undefined {
   const open = snapshot.binds.filter(({ listeners }) => listeners.length > 0)
-  // A recorded request need not say where it came in.
+  // A recorded request may lack the port that it came in on.
   if (port === undefined && open.length > 0) return undefined
   const bind = open.find(each => each.port === port)
   if (bind === undefined) return 'port closed'
@@ -33,7 +33,7 @@ function refusal({ snapshot }: DryGateway, { port, url }: DryRequest): string | 
   return secure ? 'no TLS here' : 'TLS only'
 }
 
-/** A client of MCP introduces itself first. */
+/** An MCP client starts with the handshake. */
 async function runInSession(
   gateway: DryGateway,
   { request, mcp = {} }: Probe,

@@ -11,46 +11,46 @@ import { protocolProbes, toolsNamedBy } from './protocol-probes.ts'
 import { boundaryProbes, entryProbes } from './route-probes.ts'
 import { runProbe } from './run-probe.ts'
 
-/** A request with which two configurations do not do the same, seen by running it through both. */
+/** A request that two configurations handle differently, found by running it on both. */
 export interface Witness {
   readonly probe: Probe
-  /** Which of its calls, from 1. */
+  /** Which of its calls, starting at 1. */
   readonly call: number
   readonly differences: readonly OutcomeDifference[]
   readonly before: Decision
   readonly after: Decision
-  /** How many other requests differ in the same way. */
+  /** Number of other requests that differ in the same way. */
   readonly more: number
 }
 
 export interface WitnessSide {
   readonly dump: DumpDocument
   readonly gateway: DryGateway
-  /** The routes that are looked at. */
+  /** The routes to examine. */
   readonly routes: Touched
 }
 
 export interface WitnessLimits {
-  /** Requests to try, at most; one that is sent several times counts as often. */
+  /** Maximum number of requests, counting repetitions. */
   readonly requests: number
   progress(text: string): void
 }
 
 export interface Witnesses {
   readonly found: readonly Witness[]
-  /** Requests that ran through both; one that was sent several times counts as often. */
+  /** Requests run on both sides, counting repetitions. */
   readonly tried: number
-  /** Routes that the limit left out. */
+  /** Routes skipped because of the limit. */
   readonly left: number
 }
 
-/** Requests that a route gets when there are many. */
+/** Minimum number of requests per route. */
 const LEAST_SHARE = 8
 
-/** So many of those who get through try what else may have changed. */
+/** Number of admitted callers for which other changes are tried. */
 const MOST_CALLERS = 4
 
-/** Derives requests from the routes that may have changed, and finds those that show it. */
+/** Derives requests from the routes that may have changed, and finds those that show a difference. */
 export async function findWitnesses(
   before: WitnessSide,
   after: WitnessSide,
@@ -80,13 +80,13 @@ function touchedRoutes(side: WitnessSide): readonly Visit[] {
   return side.dump.routes.filter(({ key }) => side.routes.has(key)).map(route => ({ side, route }))
 }
 
-/** Where not all can be visited, neither side comes short. */
+/** If not all can be visited, both sides get their share. */
 function alternately(before: readonly Visit[], after: readonly Visit[]): readonly Visit[] {
   const pairs = Array.from({ length: Math.max(before.length, after.length) }, (_, i) => [before[i], after[i]])
   return pairs.flat().filter(visit => visit !== undefined)
 }
 
-/** Runs recorded requests through both. */
+/** Runs recorded requests on both sides. */
 export async function replayed(
   before: WitnessSide,
   after: WitnessSide,
@@ -121,7 +121,7 @@ class Search {
     return this.#found
   }
 
-  /** Everybody who may ask, then what else a request may be, asked by somebody who gets through. */
+  /** Tries all callers, then other variations of a request by a caller that gets through. */
   async explore(dump: DumpDocument, route: DumpRoute, changed: ReadonlySet<string> | 'all', share: number) {
     this.#until = this.#tried + share
     const specs = specsAt(dump, route)
@@ -139,7 +139,7 @@ class Search {
     }
   }
 
-  /** What the rules of the other side name at the same route: a tool may be named by one of them only. */
+  /** The tools that the other side's rules for the same route name: only one side may name a tool. */
   #toolsAcross(dump: DumpDocument, { key }: DumpRoute): string[] {
     const other = dump === this.#before.dump ? this.#after.dump : this.#before.dump
     const route = other.routes.find(each => each.key === key)
@@ -147,8 +147,8 @@ class Search {
   }
 
   /**
-   * Some of the requests that get through on both sides, which stand for the others. `everybody`: each caller's is run,
-   * because what is different may be who gets through.
+   * A sample of the requests that get through on both sides. `everybody`: run each caller's, because the difference may
+   * be who gets through.
    */
   async #ask(probes: readonly Probe[], callers: readonly Facts[], everybody: boolean): Promise<readonly Probe[]> {
     const passing: Probe[] = []
@@ -164,7 +164,7 @@ class Search {
     return passing.slice(0, MOST_CALLERS)
   }
 
-  /** Whether it gets through on both sides. What has run before does not run again. */
+  /** Whether it gets through on both sides. Requests already run are not repeated. */
   attempt(probe: Probe): Promise<boolean> {
     if (!canArrive(probe.request)) return Promise.resolve(false)
     const key = keyOf(probe)
@@ -184,7 +184,7 @@ class Search {
       const [left, right] = [resultAt(before, i), resultAt(after, i)]
       return { call: i + 1, left, right, differences: outcomeDifferences(left, right) }
     })
-    // What a client sees first is not better than what it cannot miss.
+    // A difference in status is more telling than the first one found.
     const telling = calls.find(({ differences }) => differences.some(({ what }) => what === 'status'))
     const shown = telling ?? calls.find(({ differences }) => differences.length > 0)
     if (shown) await this.#keep(probe, shown)
@@ -205,7 +205,7 @@ class Search {
     for (const each of fresh) this.#told.set(identity(each), witness)
   }
 
-  /** What decided on each side, which takes a second run that is watched. */
+  /** What decided on each side, which takes a second, traced run. */
   async #decisions(probe: Probe, { call, left, right }: Compared): Promise<Pick<Witness, 'before' | 'after'>> {
     const changed = changedPolicies(routeOf(left, this.#before.dump), routeOf(right, this.#after.dump))
     const watched = this.#found.length < MOST_WATCHED
@@ -214,7 +214,7 @@ class Search {
     const before = await seen(this.#before, left)
     const after = await seen(this.#after, right)
     const stops = [stoppedBy(before), stoppedBy(after)].filter(name => name !== undefined)
-    // What else has changed did not keep anybody out.
+    // The other changed policies did not refuse anybody.
     const relevant = stops.length === 0 ? changed : new Set(stops.filter(name => changed.has(name)))
     return {
       before: decisionOf(before, this.#before.dump, relevant),
@@ -223,7 +223,7 @@ class Search {
   }
 }
 
-/** Watching a request takes as long as looking at every route does. */
+/** Tracing a request takes as long as trying every route. */
 const MOST_WATCHED = 50
 
 interface Compared {
