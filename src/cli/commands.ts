@@ -26,6 +26,7 @@ export const COMMANDS: CommandTable = {
   dump: () => import('../../commands/dump.ts'),
   trace: () => import('../../commands/trace.ts'),
   top: () => import('../../commands/top.ts'),
+  usage: () => import('../../commands/usage.ts'),
   health: () => import('../../commands/health.ts'),
   log: () => import('../../commands/log.ts'),
   profile: () => import('../../commands/profile.ts'),

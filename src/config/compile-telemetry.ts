@@ -3,6 +3,7 @@ import { resourceAttributes } from '../policies/frontend/otel-environment.ts'
 import { type ComputedField, computedFields, fieldChanges, type LogRules } from '../policies/frontend/telemetry.ts'
 import type { Hooks } from '../policies/policy.ts'
 import type { Compilation } from './compile-context.ts'
+import { compileRequestLog, type RequestLog } from './compile-request-log.ts'
 import type { Step } from './snapshot.ts'
 import type { ConfigSection } from './standalone/config-section.ts'
 import type { Standalone } from './standalone/standalone.ts'
@@ -13,6 +14,7 @@ export interface Telemetry {
   /** Log records that are exported to a collector. */
   readonly sentLog: NonNullable<Hooks['accessLog']>['sent']
   readonly spans: Hooks['tracing']
+  readonly requestLog: RequestLog | undefined
   /** Process attributes from the environment. */
   readonly resource: ReadonlyMap<string, string>
   /** Additional labels of the request metrics. */
@@ -25,10 +27,12 @@ export function compileTelemetry(config: Standalone, frontend: readonly Step[], 
   const access = frontend.find(step => step.hooks.accessLog)?.hooks.accessLog
   refuseBothForms(config, c)
   checkHistograms(config.config, c)
+  const log = access?.log ?? deprecatedRules(config.config)
   return {
-    log: access?.log ?? deprecatedRules(config.config),
+    log,
     sentLog: access?.sent,
     spans: frontend.find(step => step.hooks.tracing)?.hooks.tracing,
+    requestLog: compileRequestLog(config.config, log, access?.kept ?? [], c),
     resource: resourceAttributes(c.env),
     labels: computedFields(config.config?.metrics?.fields?.add),
     withoutMetrics: config.config?.metrics?.remove ?? [],

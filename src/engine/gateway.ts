@@ -110,6 +110,7 @@ export class Gateway {
       clock: init.clock,
       bodies: this.runtime.bodies,
       random: init.random,
+      uuid: randomUUID,
       version: init.version ?? UNKNOWN_VERSION,
     })
     this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)

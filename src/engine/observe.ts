@@ -1,4 +1,5 @@
 import { ownExchange } from '../calls/derived-exchange.ts'
+import type { RequestLog } from '../config/compile-request-log.ts'
 import type { Telemetry } from '../config/compile-telemetry.ts'
 import type { Snapshot } from '../config/snapshot.ts'
 import type { BodyMemory } from '../http/body-memory.ts'
@@ -17,6 +18,7 @@ import { RequestMetrics } from './observe/metrics.ts'
 import type { Signal } from './observe/otlp-call.ts'
 import { computedValues } from './observe/record-fields.ts'
 import { RecordedBodies, type WantedBodies, wantedBodies } from './observe/recorded-bodies.ts'
+import { RecordedRequests } from './observe/recorded-requests.ts'
 import { Tracing } from './observe/spans.ts'
 
 export interface ObserverInit {
@@ -28,6 +30,7 @@ export interface ObserverInit {
   /** Accounts for recorded bodies. */
   readonly bodies: BodyMemory
   readonly random: () => number
+  readonly uuid: () => string
   readonly version: string
 }
 
@@ -36,10 +39,14 @@ class Observation implements ExchangeObserver {
   readonly accessLog: AccessLog
   readonly sentLog: ExportedLog | undefined
   readonly tracing: Tracing | undefined
+  readonly requestLog: RequestLog | undefined
+  readonly requests: RecordedRequests | undefined
   readonly bodies: (WantedBodies & { readonly limit: number }) | undefined
 
-  constructor(snapshot: Snapshot, init: ObserverInit, exporters: Exporters) {
+  constructor(snapshot: Snapshot, init: ObserverInit, exporters: Exporters, requests: RecordedRequests | undefined) {
     const { telemetry } = snapshot
+    this.requestLog = telemetry.requestLog
+    this.requests = requests
     const { log, sentLog, spans } = telemetry
     this.accessLog = new AccessLog(log, init.records)
     const logs = exporters.logs
@@ -54,6 +61,7 @@ class Observation implements ExchangeObserver {
   finished(x: Exchange, duration: number): void {
     this.accessLog.write(x, duration)
     this.sentLog?.write(x, duration)
+    if (this.requests && this.requestLog) this.requests.write(x, duration, this.requestLog)
     this.tracing?.finished(x, duration)
   }
 }
@@ -97,6 +105,7 @@ export class Observer {
   readonly #exporters: Exporters = { traces: undefined, logs: undefined }
   readonly #retired = new Set<Promise<void>>()
   #metrics: RequestMetrics | undefined
+  #requests: RecordedRequests | undefined
   #current: Observation | undefined
 
   constructor(init: ObserverInit) {
@@ -116,7 +125,8 @@ export class Observer {
     }
     this.#point('traces', telemetry.spans, telemetry)
     this.#point('logs', telemetry.sentLog, telemetry)
-    this.#current = new Observation(snapshot, this.#init, this.#exporters)
+    this.#requests ??= this.#recordTo(telemetry.requestLog?.file)
+    this.#current = new Observation(snapshot, this.#init, this.#exporters, this.#requests)
   }
 
   /** Called before anything else sees the exchange. `out`: the client side. */
@@ -159,7 +169,14 @@ export class Observer {
   /** Exports what is pending. */
   async close(): Promise<void> {
     const { traces, logs } = this.#exporters
-    await Promise.all([traces?.close(), logs?.close(), ...this.#retired])
+    await Promise.all([traces?.close(), logs?.close(), this.#requests?.close(), ...this.#retired])
+  }
+
+  #recordTo(file: string | undefined): RecordedRequests | undefined {
+    const { clock, uuid, log } = this.#init
+    return file === undefined
+      ? undefined
+      : new RecordedRequests({ file, clock, uuid, log, lost: this.#lost.with('requests') })
   }
 
   #point(signal: Signal, collector: Telemetry['sentLog'] | Telemetry['spans'], telemetry: Telemetry): void {
@@ -200,7 +217,10 @@ export class Observer {
   }
 }
 
-function expressionsOf({ log, sentLog, spans, labels }: Telemetry) {
-  const added = [log, sentLog, spans].flatMap(rules => [rules?.filter, ...(rules?.add.map(field => field.value) ?? [])])
-  return [...added, spans?.spanName, ...labels.map(label => label.value)]
+function expressionsOf({ log, sentLog, spans, labels, requestLog }: Telemetry) {
+  const added = [log, sentLog, spans, requestLog].flatMap(rules => [
+    rules?.filter,
+    ...(rules?.add.map(field => field.value) ?? []),
+  ])
+  return [...added, requestLog?.user, requestLog?.group, spans?.spanName, ...labels.map(label => label.value)]
 }

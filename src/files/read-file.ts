@@ -55,6 +55,20 @@ export function readIfRegular(path: string, most = MAX_FILE): Buffer | undefined
   }
 }
 
+/** Whether a regular file is there that begins with these bytes. */
+export function startsWith(path: string, magic: Buffer): boolean {
+  let handle: number | undefined
+  try {
+    handle = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0))
+    const start = Buffer.alloc(magic.length)
+    return fstatSync(handle).isFile() && readSync(handle, start) === magic.length && start.equals(magic)
+  } catch {
+    return false
+  } finally {
+    if (handle !== undefined) closeSync(handle)
+  }
+}
+
 const CHUNK = 64 * 1024
 
 /** `size` is what to expect: files of /proc say 0, and others may change. */

@@ -14,7 +14,7 @@ import type { Runtime } from '../runtime/runtime.ts'
 import type { Schema } from '../schema/builder.ts'
 import type { HttpAddress } from '../schema/scalars.ts'
 import type { Fields } from '../schema/untyped.ts'
-import type { LogRules, SpanRules } from './frontend/telemetry.ts'
+import type { ComputedField, LogRules, SpanRules } from './frontend/telemetry.ts'
 import type { ClusterForm } from './parts/cluster-form.ts'
 
 /** Where a policy may be attached. */
@@ -227,8 +227,12 @@ export interface RetryRules {
 export interface Hooks extends MomentHooks {
   /** How to reach the backend that this policy is on. */
   readonly upstream?: UpstreamSettings
-  /** What each request writes to the log (`log`), and what is exported to a collector. */
-  readonly accessLog?: { readonly log: LogRules; readonly sent?: LogRules & Collector }
+  /** What each request writes to the log (`log`), what is exported to a collector, and what the request database adds. */
+  readonly accessLog?: {
+    readonly log: LogRules
+    readonly sent?: LogRules & Collector
+    readonly kept?: readonly ComputedField[]
+  }
   /** Which requests are exported as spans. */
   readonly tracing?: SpanRules & Collector
   /** How clients are served; from a frontend policy. */

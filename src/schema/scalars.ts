@@ -179,8 +179,8 @@ export function parseByteSize(text: string): number | undefined {
 
 export type FileOrInline = { readonly inline: string } | { readonly file: string }
 /** Inline text, or the path of a file that contains it. */
-export function fileOrInline(options: { readonly secret?: boolean } = {}): Schema<FileOrInline> {
-  const text = options.secret ? secret() : string({ min: 1 })
+export function fileOrInline(options: { readonly secret?: boolean | 'inUrl' } = {}): Schema<FileOrInline> {
+  const text = options.secret === 'inUrl' ? urlText({ min: 1 }) : options.secret ? secret() : string({ min: 1 })
   return parsed(
     shapes({
       string: text,

@@ -60,6 +60,7 @@ export const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'node:https': ['src/tools/admin/', 'src/tools/events/', 'src/tools/kube-api/'],
   'node:inspector': ['src/engine/admin/'],
   'node:net': ['src/engine/', 'src/tools/serve/'],
+  'node:sqlite': ['src/files/request-database.ts'],
   'node:os': ['src/engine/', 'src/files/', 'src/tools/kube-api/', 'src/tools/serve/'],
   'node:readline': ['src/tools/eval/', 'src/tools/events/'],
   'node:tls': ['src/engine/inbound/', 'src/engine/upstream/'],

@@ -37,7 +37,6 @@ describe('the whole configuration', () => {
     expect([...found]).toEqual(
       expect.arrayContaining([
         'session.key',
-        'database.url',
         'backendAuth.key',
         'key.value',
         '[].key',

@@ -90,6 +90,11 @@ const WITH_REPLICAS = {
   unserved: 'This setting belongs to the cluster mode of the public system and has no effect here yet.',
 }
 
+const requestDatabase = object('request database', {
+  url: opt(fileOrInline({ secret: 'inUrl' }), 'Of a SQLite file: `sqlite://./requests.db`.'),
+  maxConnections: opt(integer(1), 'Pool size.', { inert: 'Each worker has one connection.' }),
+})
+
 export const configSection = object('config', {
   adminAddr: def(listenAddress, '127.0.0.1:15000', 'Address of the admin server.', { spec: 'Admin server' }),
   statsAddr: def(listenAddress, '[::]:15020', 'Address of `/metrics`.'),
@@ -109,7 +114,7 @@ export const configSection = object('config', {
       fields: opt(object('log fields', changeFields), 'Changes to the fields of the access log.', {
         deprecated: 'Use frontendPolicies.accessLog.',
       }),
-      database: opt(json, 'Request log database.', { unserved: 'The request log database is not served.' }),
+      database: opt(requestDatabase, 'Older place of `config.database`.', { deprecated: 'Use config.database.' }),
     }),
     'Process logs.',
   ),
@@ -194,17 +199,9 @@ export const configSection = object('config', {
       user: opt(cel('log', 'any'), 'Who the request is for.'),
       group: opt(cel('log', 'any'), 'Their group.'),
     }),
-    'Attributes of every log record.',
-    { unserved: 'Standard attributes are not served yet.' },
+    'Attributes of every request in the database.',
   ),
-  database: opt(
-    object('database', {
-      url: opt(fileOrInline({ secret: true }), 'Connection URL.'),
-      maxConnections: opt(integer(1), 'Pool size.'),
-    }),
-    'Request log database.',
-    { unserved: 'The request log database is not served.' },
-  ),
+  database: opt(requestDatabase, 'Keeps requests to LLMs, for `gwctl usage`.'),
   storage: opt(
     object('storage', { mode: opt(oneOf(['file', 'hybrid', 'readOnly']), 'Where configuration is kept.') }),
     'Configuration store.',

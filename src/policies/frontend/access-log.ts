@@ -6,7 +6,7 @@ import { byName, type ClusterContext, defined, lower, type Policies, strings } f
 import { definePolicy } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
 import { attributes, collector, EXPORT_RULES, exportFields, exportRules, filter } from './cluster/exports.ts'
-import { changeFields, collectorOf, fieldChanges } from './telemetry.ts'
+import { changeFields, collectorOf, computedFields, fieldChanges } from './telemetry.ts'
 
 const otlp = object(
   'OTLP access log',
@@ -49,24 +49,31 @@ export const accessLog = definePolicy({
       ...changeFields,
       otlp: opt(otlp, 'Sends the log to a collector.'),
       database: opt(
-        object('access log database', {
-          llm: opt(oneOf(['metadata', 'full']), 'How much of LLM requests is kept.'),
+        object('request database rules', {
+          llm: opt(
+            oneOf(['metadata', 'full']),
+            'How much of LLM requests is kept: prompts and answers too, with `full`.',
+          ),
           add: changeFields.add,
         }),
-        'Keeps the log in the request database.',
-        { unserved: 'The request log database is not served.' },
+        'What `config.database` keeps of each request.',
       ),
     },
     { instead: { format: 'write `config: {logging: {format: json}}`' } },
   ),
   compile(spec, ctx) {
     const log = { ...fieldChanges(spec), filter: spec.filter }
-    if (spec.otlp === undefined) return { accessLog: { log } }
+    const kept = computedFields(spec.database?.add)
+    if (spec.database?.llm === 'full') {
+      const message = 'prompts and answers are not kept yet: only `metadata` is served'
+      ctx.report({ code: 'GW601', message, path: ['database', 'llm'], at: 'value' })
+    }
+    if (spec.otlp === undefined) return { accessLog: { log, kept } }
     const { filter, fields } = spec.otlp
     const collector = collectorOf(spec.otlp, 'logs', ['otlp'], ctx)
-    if (collector === undefined) return { accessLog: { log } }
+    if (collector === undefined) return { accessLog: { log, kept } }
     const rules = { ...(fields ? fieldChanges(fields) : log), filter: filter ?? log.filter }
-    return { accessLog: { log, sent: { ...rules, ...collector } } }
+    return { accessLog: { log, kept, sent: { ...rules, ...collector } } }
   },
 })
 

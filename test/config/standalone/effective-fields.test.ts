@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { extname } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { def, object, opt, string } from '../../../src/schema/builder.ts'
 import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
@@ -69,6 +70,8 @@ frontendPolicies: {networkAuthorization: {rules: [{allow: 'true'}, {require: 'tr
 `,
   `
 config:
+  database: {url: 'sqlite::memory:'}
+  standardAttributes: {user: jwt.sub, group: jwt.team}
   modelCatalog:
   - {file: catalog.json}
   - inline: {providers: {openai: {models: {m: {tags: [t], tiers: [{contextOver: 1, rates: {input: 1}}], rates: {input: 1, output: 1,
@@ -83,6 +86,10 @@ llm:
   - {name: e, provider: vertex, params: {vertexProject: p, vertexRegion: us}}
   - {name: f, provider: bedrock, params: {awsRegion: eu-west-1}}
   providers: [{name: own, provider: {custom: {formats: [{type: completions}]}}, params: {baseUrl: 'http://a.test'}}]
+`,
+  `
+config: {logging: {database: {url: {file: database.url}}}}
+frontendPolicies: {accessLog: {database: {llm: metadata, add: {a: request.path}}}}
 `,
 ]
 
@@ -104,12 +111,14 @@ services: [{name: p, namespace: n, hostname: p.test, vips: [], ports: {"1": 1}}]
 workloads: [{workloadIps: [127.0.0.1], namespace: n, services: {n/p.test: {"1": ${port}}}}]
 `
 
+const REFERENCED: Readonly<Record<string, string>> = { '.json': '{}', '.url': 'sqlite::memory:' }
+
 async function compile(file: string, text: string): Promise<readonly string[]> {
   const { diagnostics } = await load(file, text, {
     env: {},
     tier: 'offline',
     runtime: offlineRuntime(),
-    readReferenced: path => Buffer.from(path.endsWith('.json') ? '{}' : cert + key),
+    readReferenced: path => Buffer.from(REFERENCED[extname(path)] ?? cert + key),
   })
   return diagnostics.filter(d => d.severity === 'error').map(d => `${d.path} ${d.message}`)
 }

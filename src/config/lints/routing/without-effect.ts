@@ -6,6 +6,7 @@ export const withoutEffect: Lint = file => {
   for (const { listeners } of file.config.binds) checkListeners(listeners, file)
   for (const gateway of Object.values(file.config.gateways)) checkListeners(gateway.listeners ?? [gateway], file)
   for (const name of ['llm', 'mcp'] as const) checkSection(name, file)
+  checkRequestLog(file)
 }
 
 interface Written {
@@ -56,6 +57,21 @@ function checkListeners(listeners: readonly Written[], file: LintedFile): void {
         },
       )
     }
+  }
+}
+
+function checkRequestLog(file: LintedFile): void {
+  const { config, frontendPolicies } = file.config
+  if (config?.database?.url ?? config?.logging?.database?.url) return
+  for (const path of [
+    frontendPolicies?.accessLog?.database && ['frontendPolicies', 'accessLog', 'database'],
+    config?.standardAttributes && ['config', 'standardAttributes'],
+  ]) {
+    if (!path) continue
+    report(file, path, 'key', `\`${path.at(-1)}\` changes nothing: there is no request database`, {
+      label: 'never written',
+      help: 'add `config: {database: {url: "sqlite://./requests.db"}}`, or remove it',
+    })
   }
 }
 
