@@ -65,8 +65,8 @@ const DECODER: Readonly<Record<Coding, () => Transform>> = {
 }
 
 /**
- * Undoes a coding on the way to `to`, with back-pressure: what is not yet wanted is not yet unpacked. `damaged`: what it
- * fails with when that cannot be done.
+ * Decodes a body on its way to `to`, with back-pressure: only as much as is read. `damaged`: the error code if decoding
+ * fails.
  */
 export function decodeInto(to: ChunkSink, coding: Coding, damaged: ErrorCode): ChunkSink {
   const decoder = DECODER[coding]()

@@ -33,7 +33,7 @@ export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'
   }
 }
 
-/** `tls`: how it is spoken where the address wants it; unset: verified against the system's trust. */
+/** `tls`: options for an https URL; if unset, verified against the system's trust store. */
 export function urlTarget(address: URL, tls?: TlsOptions): Target {
   const secure = address.protocol === 'https:'
   const host = address.hostname.replace(/^\[|\]$/g, '')

@@ -37,7 +37,7 @@ export interface CelCompiler {
     scope: CelScope,
     result: CelResult,
   ): Expression | { readonly problem: Problem; readonly kind: 'syntax' | 'type' | 'size' }
-  /** What the author of an expression wrote, as a tree; undefined for text that is not an expression. */
+  /** The syntax tree of an expression as written; undefined for text that is not an expression. */
   termOf(text: string): Term | undefined
 }
 

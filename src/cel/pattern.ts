@@ -105,8 +105,8 @@ function* spansOf(finder: Finder, text: string, from: number): Generator<Span> {
 }
 
 /**
- * Tells, in one pass over a text, which of several patterns match somewhere in it: their indexes, in no order. Most texts
- * lack what any match needs, which the platform's engine tells in a fraction of the time.
+ * Finds in one pass which of several patterns match anywhere in a text: their indexes, unordered. Most texts lack what
+ * any match needs, which the platform's engine detects in a fraction of the time.
  */
 export function screenFor(sources: readonly string[]): (text: string) => readonly number[] {
   const set = new RE2Set()

@@ -2,7 +2,7 @@ import type { Exchange } from '../http/exchange.ts'
 import type { TraceEvent, TraceMessage } from '../trace/trace-event.ts'
 import type { TimedFilter } from './trace/timed-filter.ts'
 
-/** An event queued for its consumer, who numbers it on delivery so that consecutive numbers prove no loss. */
+/** An event queued for its consumer, numbered on delivery so that consecutive numbers prove that none was lost. */
 export type UnnumberedEvent = Omit<TraceEvent, 'seq'>
 
 /**
@@ -61,7 +61,7 @@ export class TraceWatch {
     return this.#closed
   }
 
-  /** Every claimed request has ended and every event has been read. */
+  /** Every wanted request has ended and every event has been read. */
   get finished(): boolean {
     return this.#open === 0 && this.#head === this.#queue.length
   }

@@ -89,11 +89,11 @@ export interface BodySource {
   /** The bytes to send: a buffer if buffered, otherwise the client's stream (once). Undefined if there is no body. */
   take(): Buffer | Readable | undefined
   /**
-   * Fields that the client has sent behind the body, name by name, once it has ended. They go no further by themselves:
-   * no policy has seen them.
+   * The client's trailers, name by name, once the body has ended. They are not forwarded by default, since no policy
+   * has seen them.
    */
   readonly trailers?: readonly string[]
-  /** The request is over: what was read whole is held no longer. */
+  /** The request is over: frees the buffered bytes. */
   release?(): void
 }
 
@@ -149,7 +149,7 @@ export interface McpItem {
   /** The arguments of a tool call as the client sent them; unset when the item is only listed. */
   readonly arguments?: unknown
 }
-/** Decides who may see and use an item; evaluated per item, with the request at hand. */
+/** Decides who may see and use an item; evaluated per item, for the current request. */
 export interface McpRules {
   allows(x: Exchange, item: McpItem): boolean
 }

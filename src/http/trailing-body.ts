@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 
-/** A request body that goes out with the fields that stand here at its end: name, value, name, value. */
+/** A request body that is sent with these trailers: name, value, name, value. */
 export class TrailingBody extends Readable {
   trailers: readonly string[] = []
 }

@@ -170,7 +170,7 @@ function reportMissing(node: ObjectNode, name: string, path: Path, ctx: DecodeCo
   return false
 }
 
-/** If no field accepts null, a key without a value was forgotten. */
+/** Where the absence of a key has a meaning of its own, a key without a value was left unfinished. */
 function needsValue(node: ObjectNode, { name, field }: NamedField): boolean {
   if (field.mode === 'default') return true
   return [...node.exactlyOneOf, ...node.atLeastOneOf].some(group => group.includes(name))

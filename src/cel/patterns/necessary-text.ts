@@ -13,20 +13,20 @@ import {
   reads,
 } from './program.ts'
 
-// What must stand in a text for a pattern to match it, in a form that the platform's own engine finds in linear time.
+// Text that any match of a pattern must contain, as an expression that the platform's own engine finds in linear time.
 
-/** Characters of one alternative, and how many alternatives there may be: each position costs their product at most. */
+/** Maximum characters per alternative, and maximum alternatives: each position costs at most their product. */
 const LONGEST = 16
 const MOST = 16
-/** Instructions of a program in which those are looked for that no match can do without: it takes time by its square. */
+/** Maximum instructions of a program that is searched for necessary ones, which takes quadratic time. */
 const LARGEST = 400
 
-/** A way through the program: the classes of characters on it, and the instruction behind them. */
+/** A path through the program: its character classes, and the instruction after them. */
 interface Way {
   readonly classes: readonly string[]
-  /** How likely any text has it, roughly. */
+  /** The approximate probability that a text contains it. */
   readonly chance: number
-  /** Undefined: the way ends here. */
+  /** Undefined if the path ends here. */
   readonly pc: number | undefined
 }
 
@@ -35,7 +35,7 @@ interface Found {
   readonly chance: number
 }
 
-/** The source of a regular expression without open ends; undefined: nothing is known that every match needs. */
+/** The source of a regular expression without unbounded repetition; undefined if no necessary text is known. */
 export function necessaryText({ inst, start }: Program): string | undefined {
   const found: Found[] = []
   const begin = startingAt(inst, start, true)
@@ -51,7 +51,7 @@ export function necessaryText({ inst, start }: Program): string | undefined {
   return found[0]?.source
 }
 
-/** What stands at the beginning of every match (`first`), or from an instruction on that every match passes. */
+/** The text at the beginning of every match (`first`), or from an instruction that every match passes. */
 function startingAt(inst: readonly Instruction[], pc: number, first: boolean): Found | undefined {
   let ways: Way[] = [{ classes: [], chance: 1, pc }]
   for (let length = 0; length < LONGEST; length++) {
@@ -64,7 +64,7 @@ function startingAt(inst: readonly Instruction[], pc: number, first: boolean): F
   return { source: [...sources].join('|'), chance: ways.reduce((sum, { chance }) => sum + chance, 0) }
 }
 
-/** One character further. `begin`: a match of nothing is none. */
+/** Extends a path by one character. `begin`: an empty match does not count. */
 function goOn(inst: readonly Instruction[], way: Way, begin: boolean): readonly Way[] {
   if (way.pc === undefined) return [way]
   const { readers, ends } = after(inst, way.pc)
@@ -73,7 +73,7 @@ function goOn(inst: readonly Instruction[], way: Way, begin: boolean): readonly 
   for (const reader of readers) {
     const each = inst[reader] as Instruction
     const { source, chance, wide } = classOf(each)
-    // A character beyond the basic plane is two units: what stands behind it is not known.
+    // A character beyond the basic plane is two units: what follows it is unknown.
     const pc = wide ? undefined : each.out
     const key = `${source} ${pc}`
     if (seen.has(key)) continue
@@ -83,7 +83,7 @@ function goOn(inst: readonly Instruction[], way: Way, begin: boolean): readonly 
   return ways
 }
 
-/** The instructions that read the next character, and whether the match may end before it. */
+/** The instructions that read the next character, and whether a match may end before it. */
 function after(inst: readonly Instruction[], pc: number): { readers: readonly number[]; ends: boolean } {
   const readers: number[] = []
   let ends = false
@@ -115,7 +115,7 @@ function matchesWithout(inst: readonly Instruction[], start: number, without: nu
   return false
 }
 
-/** Every character that an instruction reads, and maybe others: those beyond ASCII count as one. */
+/** A superset of the characters that an instruction reads: those beyond ASCII count as one. */
 function classOf(each: Instruction): { source: string; chance: number; wide: boolean } {
   let source = ''
   let chance = 0
@@ -130,7 +130,7 @@ function classOf(each: Instruction): { source: string; chance: number; wide: boo
   return { source, chance, wide }
 }
 
-/** The Kelvin sign is a `k`, and the long s an `s`, where case does not matter. */
+/** Case-insensitively, the Kelvin sign matches `k`, and the long s `s`. */
 const ALIKE = [
   [0x212a, '\\u212a'],
   [0x17f, '\\u017f'],

@@ -10,7 +10,7 @@ import {
   reads,
 } from './program.ts'
 
-// Which part of a text that is still coming may yet become a match.
+// Which part of an incomplete text may still become a match.
 
 /** Conditions of EMPTY_WIDTH. */
 const BEGIN_LINE = 1

@@ -1,4 +1,4 @@
-/** What is read of a compiled pattern: the instructions of RE2's automaton. */
+/** The used parts of a compiled pattern: the instructions of RE2's automaton. */
 export interface Program {
   readonly start: number
   readonly inst: readonly Instruction[]
@@ -7,12 +7,12 @@ export interface Instruction {
   readonly op: number
   readonly out: number
   readonly arg: number
-  /** Of one that reads some characters only: themselves, or ranges. */
+  /** For an instruction that reads specific characters: the characters, or ranges. */
   readonly runes: readonly number[]
   matchRune(rune: number): boolean
 }
 
-/** RE2's operations, by number. */
+/** RE2 opcodes. */
 export const ALT = 1
 export const ALT_MATCH = 2
 export const CAPTURE = 3

@@ -5,10 +5,10 @@ import { adaptSource } from '../source.ts'
 import { callOf, parseProgram, type SyntaxNode } from '../syntax-tree.ts'
 import type { Literal, Reference, Term } from './terms.ts'
 
-/** Texts that are kept with their terms: files that are checked together repeat them. */
+/** Cached texts and their terms: files that are checked together repeat them. */
 const KEPT_TERMS = 1000
 
-/** Reads expressions that compile; undefined for anything else. */
+/** Parses expressions that compile; undefined for anything else. Each text is parsed once. */
 export function createTermReader(): (text: string) => Term | undefined {
   const environment = new Environment({ enableOptionalTypes: true, limits: LIMITS })
   const known = new Map<string, Term | undefined>()

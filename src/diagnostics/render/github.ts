@@ -90,7 +90,7 @@ const MARKUP = String.raw`[\\\x60*[\]<>&~$|]|(?<!\w)_|_(?!\w)|:(?=//)|(?<=\bwww)
 const REFERENCE = String.raw`@(?=\w)|#(?=\d)|\bGH-(?=\d)|:(?=[\w+-]+:)`
 const ACTIVE = new RegExp(`(${MARKUP})|${REFERENCE}`, 'gi')
 
-/** Plain text for a table cell: Markdown and HTML in it have no effect, and nobody is mentioned. */
+/** Plain text for a table cell: Markdown, HTML and mentions in it have no effect. */
 export function markdownText(text: string): string {
   return visible(text).replace(ACTIVE, (found, markup?: string) =>
     markup === undefined ? `${found}&#8203;` : `&#${markup.charCodeAt(0)};`,

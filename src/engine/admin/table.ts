@@ -19,8 +19,8 @@ export interface TextReply {
 }
 
 /**
- * Streams the body as it is produced. Either `stream` is called, which ends only with the client or by itself, or
- * `cancel`.
+ * Streams the body as it is produced. Either `stream` is called, which ends the response unless the client disconnects
+ * first, or `cancel`.
  */
 export interface StreamReply {
   readonly status: 200

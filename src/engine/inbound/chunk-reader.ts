@@ -9,9 +9,7 @@ const LF = 10
 const JOINED = 4096
 const MAX_TRAILERS = 16 * 1024
 
-/**
- * Reads a request body that comes in chunks (RFC 9112 section 7.1), strictly. Its trailers are checked and kept apart.
- */
+/** Reads a chunked request body (RFC 9112 section 7.1), strictly. Its trailers are validated and kept separate. */
 export class ChunkReader {
   readonly #framing = new ChunkFraming(malformed)
   #line = ''

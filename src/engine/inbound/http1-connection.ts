@@ -144,7 +144,7 @@ export class Http1Connection extends Timed implements ReplyWire {
     this.#ended = true
     if (!this.#lingering && (this.#reading || (this.#size > 0 && this.#out === undefined)))
       this.#refuse(new MalformedRequest('it ends too early'))
-    // A half-closed client may still read a reply; that cannot be detected.
+    // A half-closed client that still reads cannot be told from one that has gone.
     else this.socket.destroySoon()
   }
 

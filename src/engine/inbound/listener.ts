@@ -25,15 +25,15 @@ export interface ListenPlace {
 
 /** An open port of either transport. */
 export interface OpenListener {
-  /** Rejects when the port cannot be opened. */
+  /** Rejects if the port cannot be opened. */
   listen(place: ListenPlace): Promise<{ readonly port: number }>
-  /** Stops accepting; what is in progress goes on. */
+  /** Stops accepting; requests and connections in progress continue. */
   stopAccepting(): void
   /** Closes what is left. */
   destroy(): void
 }
 
-/** One open port. Connections outlive a reload; each request sees the configuration that was current when it came. */
+/** One open port. Connections outlive a reload; each request uses the configuration current at its arrival. */
 export class PortListener implements OpenListener {
   readonly #server: Server
   readonly #host: ListenerHost

@@ -1,6 +1,6 @@
 import type { Listener, TcpRoute } from '../../config/snapshot.ts'
 
-/** A connection, or the datagrams of one client, passed on as they are. */
+/** A relayed connection, or the relayed datagrams of one client. */
 export interface Relay {
   readonly protocol: 'tcp' | 'udp'
   /** `ADDRESS:PORT` of the client. */
@@ -10,11 +10,11 @@ export interface Relay {
   readonly endpoint: string | undefined
   readonly serverName: string | undefined
   readonly startedMono: number
-  /** The endpoint has accepted it. */
+  /** The upstream connection is established. */
   connected: boolean
-  /** bytes from the client. */
+  /** Bytes received from the client. */
   received: number
-  /** bytes to the client. */
+  /** Bytes sent to the client. */
   sent: number
   error: string | undefined
 }

@@ -15,13 +15,13 @@ import type { ListenPlace, OpenListener } from './listener.ts'
 import { type Relay, recordOf } from './relay.ts'
 import type { ListenerHost } from './serve-exchange.ts'
 
-/** ms without a datagram either way after which a session is over. */
+/** ms without a datagram in either direction after which a session ends. */
 const IDLE = 60_000
-/** The same once the port takes no new clients: what answers at once gets its answer out. */
+/** The same once the port accepts no new clients: prompt responses are still delivered. */
 const LEAVING = 1000
-/** Sessions of a port; each takes a socket. Sources may be made up, so the one that is idle longest makes room. */
+/** Sessions per port; each takes a socket. Source addresses can be spoofed, so the longest idle session is evicted. */
 const MOST = 4096
-/** Datagrams that a session keeps until its backend can be reached; the rest is lost, as anywhere on the way. */
+/** Datagrams that a session holds until its backend is reachable; the rest is dropped, as on any hop. */
 const HELD = 32
 
 /** The datagrams between one client and one endpoint. */
@@ -31,22 +31,22 @@ interface Session {
   readonly relay: Relay
   readonly meter: ConnectionMeter
   readonly target: Target | undefined
-  /** The configuration that was last asked whether the endpoint is still right. */
+  /** The configuration for which the endpoint was last validated. */
   snapshot: object
   lastMono: number
-  /** Until the endpoint can be reached. */
+  /** Set until the endpoint is reachable. */
   held: Buffer[] | undefined
   upstream: Socket | undefined
   over: boolean
 }
 
 /**
- * One open port for datagrams. A client is an address and port; what it sends goes to the backend that the listener's
- * routes chose for it first, for as long as it is there. A reload ends only the sessions whose backend it takes away.
+ * One open UDP port. A client is an address and port; its datagrams go to the backend first chosen by the listener's
+ * routes, as long as that exists. A reload ends only the sessions whose backend it removes.
  */
 export class UdpPort implements OpenListener {
   readonly #host: ListenerHost
-  /** The longest idle first. */
+  /** Longest idle first. */
   readonly #sessions = new Map<string, Session>()
   #socket: Socket | undefined
   #timer: Timer | undefined
@@ -98,7 +98,7 @@ export class UdpPort implements OpenListener {
     else if (session.held && session.held.length < HELD) session.held.push(bytes)
   }
 
-  /** Whether its backend is still one of its route. */
+  /** Whether the route still has the session's backend. */
   #stillRight(session: Session): boolean {
     const { snapshot } = this.#host.serving()
     const { maxConnectionDuration } = this.#host.bind().frontend
@@ -180,7 +180,7 @@ export class UdpPort implements OpenListener {
     const [found] = await this.#host.resolver.addresses(target.host, target.permits)
     if (session.over) return
     const upstream = createSocket(found!.family === 6 ? 'udp6' : 'udp4')
-    // Nobody may listen there at the moment: that says nothing of the next datagram.
+    // A closed port now says nothing about the next datagram.
     upstream.on('error', error => {
       session.relay.error = connectFailure(error).message
     })
@@ -198,7 +198,7 @@ export class UdpPort implements OpenListener {
     })
   }
 
-  /** It stays until it is idle: so a client that goes on sending costs one record, not one for each datagram. */
+  /** Kept until idle, so that a client that keeps sending costs one record rather than one per datagram. */
   #unreachable(session: Session, reason: string): void {
     session.relay.error = reason
     session.held = undefined
@@ -219,7 +219,7 @@ export class UdpPort implements OpenListener {
     if (!this.#timer) this.#watch()
   }
 
-  /** Ends what has been idle too long, and comes back for the next. */
+  /** Ends sessions that were idle too long, and rearms the timer for the next. */
   #watch(): void {
     const { clock } = this.#host.runtime
     const limit = this.#stopped ? LEAVING : IDLE
@@ -254,7 +254,7 @@ function nameOf({ host, port }: Target): string {
   return `${host}:${port}`
 }
 
-/** On every address, both families where the machine has them, unless `host` is set. */
+/** Binds to all addresses, of both families if available, unless `host` is set. */
 async function openSocket({ port, host, reusePort }: ListenPlace): Promise<Socket> {
   try {
     return await bound(port, host ?? '::', reusePort)
@@ -276,7 +276,7 @@ async function bound(port: number, address: string, reusePort: boolean): Promise
   }
 }
 
-/** Which port would be opened; rejects when it is taken. */
+/** The port that would be opened; rejects if it is taken. */
 export async function probeDatagrams(port: number, host: string | undefined): Promise<number> {
   const socket = await openSocket({ port, host, reusePort: false })
   const { port: opened } = socket.address()

@@ -99,7 +99,7 @@ function bareName(name: string): string {
 
 interface Metric {
   readonly name: string
-  /** Nobody will read it: series are no longer kept. */
+  /** No longer exported: stops keeping series. */
   mute(): void
   family(): MetricFamily
 }

@@ -172,7 +172,7 @@ class Authorizer {
   }
 
   decide(x: Exchange): Reply | undefined | Promise<Reply | undefined> {
-    // An oversized body is rejected, even if a decision is cached.
+    // Checked before the cache: an oversized body is rejected even if a decision is cached.
     return this.#body ? bodyForCheck(x, this.#body).then(body => this.#decide(x, body)) : this.#decide(x, undefined)
   }
 

@@ -6,7 +6,7 @@ import { duration, url } from '../../schema/scalars.ts'
 import type { CompileContext } from '../policy.ts'
 import { backendTLS, tlsOptions } from '../upstream/backend-tls.ts'
 
-/** Of a place that the file names by its URL. */
+/** For a key set configured by URL. */
 export const tlsField = opt(
   backendTLS.schema,
   'How TLS is spoken and verified there; against the system’s trust when unset.',
@@ -23,7 +23,7 @@ const reference = object(
   { exactlyOneOf: [['file', 'url']] },
 )
 
-/** Where the keys come from; `cacheDuration` in ms. */
+/** The source of the keys; `cacheDuration` in ms. */
 export type JwksSource =
   | { readonly inline: string }
   | { readonly file: string }
@@ -33,7 +33,7 @@ export type JwksSource =
       readonly backendTLS: Infer<typeof reference>['backendTLS'] | undefined
     }
 
-/** A key set: its text, or `file` or `url` (specification, Inbound: JWT). */
+/** A key set: inline, or `file` or `url` (specification, Inbound: JWT). */
 export const jwks = parsed(
   shapes({ string: string({ min: 2, max: 65_536 }), object: reference }),
   'a JSON Web Key Set, or `file` or `url` of one',
@@ -45,7 +45,7 @@ export const jwks = parsed(
   { inline: '{"keys":[]}' },
 )
 
-/** `path`: where `source` is written; `tls`: of the provider whose keys they are. */
+/** `path`: of `source` in the spec; `tls`: of the provider that owns the keys. */
 export function openKeys(source: JwksSource, path: Path, ctx: CompileContext, tls?: TlsOptions): KeySource {
   if (!('url' in source)) return openKeySource(source, path, ctx)
   const own = optionalTls(source.backendTLS, [...path, 'backendTLS'], ctx)

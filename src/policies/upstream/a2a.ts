@@ -1,4 +1,4 @@
-// Agents (A2A 0.3 and 1.0): their cards lead clients back to the gateway, and calls are told by method and task.
+// Agents (A2A 0.3 and 1.0): their cards point clients back to the gateway, and calls are recorded by method and task.
 import type { BodyHook, BodyPassage } from '../../calls/step.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import { object } from '../../schema/builder.ts'
@@ -6,7 +6,7 @@ import { askForCard, markCard } from '../parts/a2a/card-head.ts'
 import { type A2aCall, callIn, callTo } from '../parts/a2a/methods.ts'
 import { definePolicy } from '../policy.ts'
 
-/** bytes of a request in which its method mostly stands. */
+/** Bytes of a request that are searched for its method. */
 const BEGINNING = 16 * 1024
 
 export const a2a = definePolicy({

@@ -59,7 +59,7 @@ export const backendTLS = definePolicy({
   compile: (spec, ctx) => ({ upstream: { tls: tlsOptions(spec, [], ctx) } }),
 })
 
-/** `path`: where `spec` is written in the policy's own. */
+/** `path`: of `spec` within the policy's spec. */
 export function tlsOptions(spec: Spec, path: Path, ctx: CompileContext): TlsOptions {
   const ca = pem(spec.root, ctx, [...path, 'root'])
   const cert = pem(spec.cert, ctx, [...path, 'cert'])

@@ -30,7 +30,7 @@ export function modelArmorGuard(
       if (!isObject(result)) throw unusable('answered without a result')
       if (matches(result)) return { action: 'reject', refusal }
       const ran = result.invocationResult ?? result.invocation_result
-      // A filter that could not run reports no findings.
+      // A filter that could not run reports no match either.
       if (ran === 'FAILURE' || ran === 'PARTIAL') throw unusable('could not run all of its filters')
       return ALLOW
     },

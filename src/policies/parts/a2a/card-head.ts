@@ -3,13 +3,13 @@ import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange } from '../../../http/exchange.ts'
 import { placeOf } from './place.ts'
 
-/** What tells the entity tags of rewritten cards from those of the agent: a card depends on where it is fetched. */
+/** Distinguishes entity tags of rewritten cards from the agent's: a rewritten card depends on its URL. */
 function markOf(x: Exchange): string {
   const { secure, authority, prefix, backendPrefix } = placeOf(x)
   return `-gw${hash('sha256', `${secure} ${authority} ${prefix} ${backendPrefix}`, 'hex').slice(0, 12)}`
 }
 
-/** Asks the agent for its card as it knows it, by its own entity tag. */
+/** Translates the client's entity tag to the agent's own. */
 export function askForCard(x: Exchange): void {
   const { headers } = x.request
   for (const name of ['accept-encoding', 'grpc-accept-encoding', 'range', 'if-modified-since']) headers.delete(name)
@@ -28,7 +28,7 @@ export function unreadable(detail: string, cause?: unknown): GatewayError {
   return new GatewayError('upstreamFailed', { status: 502, detail: `the agent card cannot be read: ${detail}`, cause })
 }
 
-/** The head that goes with a rewritten card; `limit`: bytes that one may have. */
+/** Adjusts the head for a rewritten card; `limit`: maximum bytes of a card. */
 export function markCard(x: Exchange, limit: number): void {
   const { headers } = x.response as NonNullable<Exchange['response']>
   if (Number(headers.get('content-length')) > limit) throw unreadable(`it is longer than ${limit} bytes`)

@@ -13,7 +13,9 @@ import { type CardPlace, placeOf, rewritten } from './place.ts'
 /** Card members that contain the agent's URLs, in every version of A2A. */
 const INTERFACES = ['supportedInterfaces', 'additionalInterfaces'] as const
 
-/** Reads a card whole, up to `limit` bytes, and gives it as clients may have it. Half of one would lead them past us. */
+/**
+ * Buffers a card, up to `limit` bytes, and rewrites it for clients. A truncated one would direct them past the gateway.
+ */
 export function cardPassage(x: Exchange, binding: Binding, limit: number): BodyPassage {
   const { headers } = x.response as NonNullable<Exchange['response']>
   const said = headers.get('content-encoding')
@@ -94,7 +96,7 @@ function framesFor(bytes: Buffer, binding: Binding, place: CardPlace): Buffer {
   return Buffer.concat(frames)
 }
 
-/** The card with every interface at `place`; a signature is over what the agent wrote, so it goes. */
+/** Points every interface of the card to `place`, and drops the signature, which covered the original. */
 function rewriteCard(card: Record<string, unknown>, place: CardPlace): void {
   if (typeof card.url === 'string') card.url = rewritten(card.url, card.preferredTransport, place)
   for (const name of INTERFACES) {
@@ -114,7 +116,7 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 
 function parsed(bytes: Buffer): unknown {
   try {
-    // Clients read past a byte order mark, and so does this decoder.
+    // Clients skip a byte order mark, and so does this decoder.
     return JSON.parse(new TextDecoder().decode(bytes))
   } catch {
     return undefined

@@ -1,34 +1,34 @@
-/** How a request is written; over gRPC the two versions differ in what their messages mean. */
+/** The protocol binding of a request; over gRPC the messages of the two versions differ. */
 export type Binding = 'http' | 'jsonrpc' | 'grpc' | 'grpc 0.3'
 
-/** What a request asks of an agent. */
+/** The operation that a request invokes on an agent. */
 export interface A2aCall {
-  /** In the words of the protocol that the client speaks. */
+  /** In terms of the client's protocol. */
   readonly method: string
   readonly binding: Binding
-  /** Its reply is a card, or holds one. */
+  /** Whether the response is or contains a card. */
   readonly card: boolean
 }
 
 const CARDS = /\/\.well-known\/agent(-card)?\.json$/
-/** Those whose result is a card: over JSON-RPC of 0.3, over gRPC of 0.3, and in 1.0. */
+/** Methods that return a card: JSON-RPC 0.3, gRPC 0.3, and 1.0. */
 const CARD_METHODS: ReadonlySet<string> = new Set([
   'agent/getAuthenticatedExtendedCard',
   'GetAgentCard',
   'GetExtendedAgentCard',
 ])
 
-/** By the line of a request; undefined: it may be one of JSON-RPC, or none. */
+/** From a request's method and target; undefined: it may be JSON-RPC, or no call at all. */
 export function callTo(verb: string, target: string): A2aCall | undefined {
   const path = target.split('?', 1)[0] as string
   const grpc = /^\/(lf\.)?a2a\.v\d+\.A2AService\/(\w+)$/.exec(path)
   if (grpc) return named(grpc[2], grpc[1] === undefined ? 'grpc 0.3' : 'grpc')
-  // HEAD tells what GET would give.
+  // HEAD is answered like GET.
   const asked = verb === 'HEAD' ? 'GET' : verb
   return named(asked === 'GET' && CARDS.test(path) ? 'GetAgentCard' : restMethod(asked, path), 'http')
 }
 
-/** By the beginning of a JSON body. */
+/** From the beginning of a JSON body. */
 export function callIn(body: string): A2aCall | undefined {
   return named(methodIn(body), 'jsonrpc')
 }

@@ -1,16 +1,16 @@
 import type { Exchange } from '../../../http/exchange.ts'
 
-/** Where a client reaches what a backend serves. */
+/** The public location of what a backend serves. */
 export interface CardPlace {
   readonly secure: boolean
-  /** Host, with a port if the client named one. */
+  /** Host, with a port if the client sent one. */
   readonly authority: string
-  /** What stands in front of a path for clients, in place of what stands there for the backend. */
+  /** The path prefix for clients that replaces the backend's. */
   readonly prefix: string
   readonly backendPrefix: string
 }
 
-/** The two paths of one request tell what a route has rewritten: all but their common end. */
+/** Derives the route's rewrite from the request's two paths: everything but their common suffix. */
 export function placeOf({ received, request }: Exchange): CardPlace {
   const [own, theirs] = [segmentsOf(received.path), segmentsOf(request.path)]
   let common = 0
@@ -32,11 +32,11 @@ function joined(segments: readonly string[]): string {
   return segments.map(each => `/${each}`).join('')
 }
 
-/** How clients of gRPC write where a server is. */
+/** How gRPC clients denote a server address. */
 const GRPC = /^(grpcs?|dns):(\/*)/i
 const WEB = /^([a-z][a-z0-9+.-]*:\/\/|\/)/i
 
-/** Where clients reach an interface that the agent has at `text`; `binding`: how it is spoken to there, as the card says. */
+/** The public URL of an agent's interface at `text`; `binding`: its protocol binding, as given in the card. */
 export function rewritten(text: string, binding: unknown, place: CardPlace): string {
   const { authority, secure, prefix } = place
   if (text === '') return text
@@ -48,12 +48,12 @@ export function rewritten(text: string, binding: unknown, place: CardPlace): str
   }
   const web = WEB.test(text)
   const base = web ? `${/^ws/i.test(text) ? 'ws' : 'http'}${secure ? 's' : ''}://` : ''
-  // A server of gRPC has no path, and its clients know no port of their own.
+  // A gRPC server has no path, and its clients have no default port.
   if (binding === 'GRPC') return base + withPort(place)
   const own = base + (web ? authority : withPort(place))
   const url = web ? URL.parse(text, 'http://agent') : URL.parse(`http://${text}`)
   if (!url) return own + prefix
-  // An address without a path stays one.
+  // A URL without a path is kept that way.
   const bare = url.pathname === '/' && !/^[^?#]*[^:/?#]\/([?#]|$)/.test(text)
   return own + (bare ? prefix : pathFor(url.pathname, place)) + url.search
 }

@@ -9,7 +9,7 @@ import type { A2aCall } from './methods.ts'
 /** Maximum bytes of a response, or of one event, that are parsed; longer ones pass unparsed. */
 const LONGEST = 256 * 1024
 
-/** Notes what a reply, or each event of a stream, says of its task. The bytes pass as they come. */
+/** Records the task state in a response, or in each event of a stream. The bytes pass unchanged. */
 export function taskStates(x: Exchange, { method, binding }: A2aCall): BodyHook | undefined {
   const type = x.response?.headers.get('content-type')?.split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const coding = x.response?.headers.get('content-encoding')
@@ -34,7 +34,7 @@ function eventStates(x: Exchange): BodyHook {
   }
 }
 
-/** What the replies of these methods are, over gRPC. */
+/** The response types of these methods, over gRPC. */
 const TASKS: Readonly<Record<string, 'task' | 'reply'>> = {
   SendMessage: 'reply',
   SendStreamingMessage: 'reply',

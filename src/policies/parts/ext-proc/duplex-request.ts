@@ -28,8 +28,8 @@ export class ProcessedBody extends TrailingBody {
   }
 
   /**
-   * Sends the body of `x` to the service, as fast as it takes it and as what comes back is read. `began` runs before the first of
-   * it is read; until then the body is as it was.
+   * Streams the body of `x` to the service with back-pressure from the service and from the reader of its output.
+   * `began` runs before the first read; until then the body is untouched.
    */
   async feed(x: Exchange, began: () => void): Promise<void> {
     const { body } = x
@@ -47,7 +47,7 @@ export class ProcessedBody extends TrailingBody {
         }
         if (this.readableLength >= LARGEST_CHUNK) await new Promise<void>(resolve => (this.#wanted = resolve))
       }
-      // Some systems tell of trailers after the end of the body.
+      // Some systems report trailers after the end of the body.
       if (this.#sendsTrailers() && body.length === undefined) await new Promise(setImmediate)
     } catch (error) {
       this.destroy(error as Error)
@@ -115,11 +115,11 @@ export class ProcessedBody extends TrailingBody {
   }
 }
 
-/** RFC 9110, 6.5.1: what says how a message is to be read, or who sends it, cannot come after it. */
+/** RFC 9110, 6.5.1: framing, routing and authentication fields are not allowed in trailers. */
 const HEAD_ONLY =
   /^(?:authorization|proxy-authorization|cookie|cache-control|max-forwards|range|forwarded|(?:content|if|x-forwarded)-.*)$/
 
-/** A field of the head has been seen by every policy; no other one may take its place. */
+/** Policies have seen the fields of the head; a trailer must not replace any of them. */
 function trailersOf({ request }: Exchange, { trailers: raw = [] }: BodySource): readonly string[] {
   const trailers: string[] = []
   for (let i = 0; i + 1 < raw.length; i += 2) {

@@ -44,7 +44,7 @@ export function changeResponse(mutation: HeaderMutation | undefined, response: R
   })
 }
 
-/** What the service makes of fields behind a body: name, value, name, value. */
+/** The trailers after the service's changes: name, value, name, value. */
 export function changedTrailers(mutation: HeaderMutation | undefined, trailers: readonly string[]): readonly string[] {
   const fields = new HeaderList([...trailers])
   changeFields(mutation, fields, () => {})

@@ -26,7 +26,7 @@ export interface Hearing {
   fail(error: Error): void
 }
 
-/** ms that a service may leave an expected response out, and that it may take to end its stream. */
+/** ms that a service may take for a response that it owes, and to end its stream. */
 const SILENCE = 10_000
 const FAREWELL = 1000
 /** Maximum bytes of one response: a buffered body and more. */

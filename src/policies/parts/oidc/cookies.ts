@@ -33,7 +33,7 @@ export function dropCookies(headers: HeaderList, drops: (name: string) => boolea
   else headers.delete('cookie')
 }
 
-/** Sign-in cookies never reach any backend: whoever has them is signed in. */
+/** Sign-in cookies are never forwarded to any backend: they are bearer credentials. */
 export function keepCookiesHere(headers: HeaderList): void {
   const sent = headers.get('cookie')?.includes(RESERVED)
   if (sent) dropCookies(headers, name => name.replace(/^__Host-/, '').startsWith(RESERVED))
