@@ -1,13 +1,23 @@
 import type { Message, Notification, Request, RequestId } from '../../mcp/message.ts'
 import { isObject } from '../../mcp/message.ts'
 import { META_SUBSCRIPTION } from '../../mcp/request-meta.ts'
-import type { CallEvents, ListenEvents, TargetFailure } from './connection.ts'
+import type { CallEvents, Flow, ListenEvents, TargetFailure } from './connection.ts'
 
 /** Bytes of messages queued for a client without an open stream; later messages are dropped. */
 const MAX_QUEUE = 1024 * 1024
 
+/** Bytes of messages queued for a client that does not read, while calls of others are in flight. */
+const MAX_BEHIND = 16 * 1024 * 1024
+const UNREAD: TargetFailure = { message: 'the client does not read its stream', down: false }
+
 /** Notifications that no call causes. */
 const CHANGES = /^notifications\/(.*\/list_changed|resources\/updated)$/
+
+/** Where the messages come from. */
+export interface Reading {
+  pause(): void
+  resume(): void
+}
 
 interface Pending {
   readonly events: CallEvents
@@ -19,13 +29,21 @@ interface Pending {
 /**
  * Assigns the messages of one stream to calls: replies by id, progress by token. The stream does not show which call a
  * server's request or other notification belongs to, so those go to the latest call: it is open, and a client accepts
- * messages on any stream.
+ * messages on any stream. A client that does not read holds up nobody but itself.
  */
 export class SharedChannel {
   readonly #pending = new Map<RequestId, Pending>()
   #listener: ListenEvents | undefined
   #queue: (Request | Notification)[] = []
   #queued = 0
+  readonly #reading: Reading
+  /** Recipients that are full, and what they were sent since. */
+  readonly #behind = new Map<Flow, number>()
+  #waitsFor: Flow | undefined
+
+  constructor(reading: Reading) {
+    this.#reading = reading
+  }
 
   /** False if a call with this id is in flight. */
   add(request: Request, events: CallEvents): boolean {
@@ -37,6 +55,7 @@ export class SharedChannel {
       token: typeof token === 'string' || typeof token === 'number' ? token : undefined,
       tagged: request.method === 'subscriptions/listen',
     })
+    if (this.#waitsFor && this.#waitsFor !== events.flow) this.#goOn()
     return true
   }
 
@@ -50,20 +69,21 @@ export class SharedChannel {
     pending?.events.fail(failure)
   }
 
-  /** Returns the recipient, so that the reader can apply its back-pressure. */
-  deliver(message: Message): CallEvents | ListenEvents | undefined {
+  deliver(message: Message): void {
     if (message.kind === 'response') {
       const pending = message.id === null ? undefined : this.#pending.get(message.id)
-      if (!pending) return undefined
       this.#pending.delete(message.id as RequestId)
-      pending.events.reply(message)
-      return pending.events
+      pending?.events.reply(message)
+      return
     }
     const general = CHANGES.test(message.method) ? this.#listener : undefined
     const to = general ?? this.#ownerOf(message) ?? this.#last() ?? this.#listener
-    if (to) to.message(message)
-    else this.#keep(message)
-    return to
+    if (!to) {
+      this.#keep(message)
+      return
+    }
+    to.message(message)
+    if (to.flow.full) this.#full(to, message.bytes.length)
   }
 
   listen(events: ListenEvents): () => void {
@@ -86,6 +106,34 @@ export class SharedChannel {
     const listener = this.#listener
     this.#listener = undefined
     listener?.end()
+  }
+
+  #full(to: CallEvents | ListenEvents, bytes: number): void {
+    const { flow } = to
+    const behind = this.#behind.get(flow)
+    this.#behind.set(flow, (behind ?? 0) + bytes)
+    if (behind === undefined) {
+      flow.onRoom(() => {
+        this.#behind.delete(flow)
+        if (this.#waitsFor === flow) this.#goOn()
+      })
+    }
+    if (![...this.#pending.values()].some(({ events }) => events.flow !== flow)) {
+      this.#waitsFor = flow
+      this.#reading.pause()
+    } else if ((behind ?? 0) + bytes > MAX_BEHIND) this.#giveUp(to)
+  }
+
+  #goOn(): void {
+    this.#waitsFor = undefined
+    this.#reading.resume()
+  }
+
+  #giveUp(to: CallEvents | ListenEvents): void {
+    if (to === this.#listener) {
+      this.#listener = undefined
+      to.end(UNREAD)
+    } else for (const [id, { events }] of [...this.#pending]) if (events === to) this.fail(id, UNREAD)
   }
 
   #keep(message: Request | Notification): void {

@@ -9,7 +9,6 @@ import {
   type CallEvents,
   type Cancel,
   type Connection,
-  type Flow,
   type ListenEvents,
   MAX_MESSAGE,
   REST,
@@ -29,13 +28,21 @@ export class SseConnection implements Connection {
   readonly #runtime: Runtime
   readonly #target: HttpTarget
   readonly #onDown: (failure: TargetFailure) => void
-  readonly #channel = new SharedChannel()
+  readonly #channel = new SharedChannel({
+    pause: () => {
+      this.#paused = true
+    },
+    resume: () => {
+      this.#paused = false
+      this.#resume()
+    },
+  })
   #stop: (() => void) | undefined
   #path: string | undefined
   #waiting: ((failure?: TargetFailure) => void)[] = []
   #down: TargetFailure | undefined
-  /** The recipient of the last message, while it exerts back-pressure. */
-  #blocked: Flow | undefined
+  #paused = false
+  #resume = (): void => {}
 
   constructor(runtime: Runtime, target: HttpTarget, onDown: (failure: TargetFailure) => void) {
     this.#runtime = runtime
@@ -114,7 +121,6 @@ export class SseConnection implements Connection {
   }
 
   #sink(): ChunkSink {
-    let resume = (): void => {}
     const reader = new SseReader(MAX_MESSAGE, event => this.#receive(event))
     return {
       write: chunk => {
@@ -124,15 +130,12 @@ export class SseConnection implements Connection {
           this.#stop?.()
           this.#end({ message: (error as Error).message, down: true })
         }
-        const blocked = this.#blocked
-        if (!blocked?.full) return true
-        blocked.onRoom(() => resume())
-        return false
+        return !this.#paused
       },
       end: () => this.#end({ message: 'the target ended its event stream', down: true }),
       fail: error => this.#end({ message: error.message, down: true }),
       onDrain: then => {
-        resume = then
+        this.#resume = then
       },
     }
   }
@@ -141,7 +144,7 @@ export class SseConnection implements Connection {
     if (event === 'endpoint') this.#setPath(data.toString())
     else if (event === 'message') {
       const message = readMessage(data)
-      if (message.kind !== 'unreadable') this.#blocked = this.#channel.deliver(message)?.flow
+      if (message.kind !== 'unreadable') this.#channel.deliver(message)
     }
   }
 

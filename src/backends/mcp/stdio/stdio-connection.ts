@@ -39,7 +39,10 @@ export class StdioConnection implements Connection {
   readonly session = undefined
   version: string | undefined
   readonly #options: StdioOptions
-  readonly #channel = new SharedChannel()
+  readonly #channel = new SharedChannel({
+    pause: () => this.#child.stdout.pause(),
+    resume: () => this.#child.stdout.resume(),
+  })
   readonly #child: ChildProcessWithoutNullStreams
   #down: TargetFailure | undefined
   #closing = false
@@ -139,10 +142,7 @@ export class StdioConnection implements Connection {
       this.#failAt(line, `the stdio server sent a reply that cannot be read: ${message.problem}`)
       return
     }
-    const to = this.#channel.deliver(message)
-    if (!to?.flow.full) return
-    this.#child.stdout.pause()
-    to.flow.onRoom(() => this.#child.stdout.resume())
+    this.#channel.deliver(message)
   }
 
   #oversize(start: Buffer): void {
