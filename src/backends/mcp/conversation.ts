@@ -1,3 +1,4 @@
+import type { Request } from '../../mcp/message.ts'
 import type { Calls } from './call.ts'
 import type { Era } from './eras/era.ts'
 import type { Targets } from './targets.ts'
@@ -7,6 +8,8 @@ export interface Conversation {
   readonly era: Era
   readonly targets: Targets
   readonly calls: Calls
+  /** Targets are greeted with it, now and when they come back. */
+  greetWith?(initialize: Request): void
   /** What passes the stream of a target on, so that its events can be told from those of other clients. */
   seal?(): (chunk: Buffer) => Buffer
   /** Where the only target got a request as it was, without anybody knowing whether it takes such. */

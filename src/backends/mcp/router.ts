@@ -66,39 +66,53 @@ export class Router {
   }
 
   /**
-   * Opens the session with all targets. `done` gets the reply, or undefined after `answer` has reported the failure.
+   * Opens the session with all targets. `opened` runs before the reply goes out, and returns false if it has answered
+   * itself; `then` runs afterwards.
    */
   introduce(
     conversation: Conversation,
     request: Request,
     answer: Answer,
-    done: (reply: Buffer | string | undefined) => void,
+    opened: () => boolean,
+    then?: () => void,
+  ): void {
+    const { links } = conversation.targets
+    answer.x.trace?.emit({ type: 'mcp', method: request.method })
+    this.#guard(answer, request, links, true, own => {
+      if (own !== request) conversation.greetWith?.(own)
+      this.#introduce(conversation, own, answer, (reply, early) => {
+        const names = links.map(({ name }) => name)
+        guardResult(answer, own, names, reply, this.#setup.runtime.clock, guarded => {
+          if (!opened()) return
+          for (const bytes of early) answer.event(bytes)
+          answer.finalEvent(guarded)
+          then?.()
+        })
+      })
+    })
+  }
+
+  #introduce(
+    conversation: Conversation,
+    request: Request,
+    answer: Answer,
+    done: (reply: Buffer, early: readonly Buffer[]) => void,
   ): void {
     const early: Buffer[] = []
-    answer.x.trace?.emit({ type: 'mcp', method: request.method })
     for (const link of conversation.targets.links) conversation.targets.connect(link)
-    this.#fanOut(
-      conversation,
-      request,
-      answer,
-      conversation.targets.links,
-      { greets: true, hold: early },
-      reached => {
-        for (const { link, response } of reached) conversation.targets.introduced(link, response)
-        const first = reached[0]
-        done(
-          !this.#setup.multiple && first?.link.era === conversation.era
-            ? first.response.bytes
-            : conversation.era.describe(
-                request,
-                reached.map(({ link, response }) => ({ target: link.name, result: resultOf(response) })),
-                { stateful: this.#setup.stateful, versions: this.#versions, only: !this.#setup.multiple },
-              ),
-        )
-        for (const bytes of early) answer.event(bytes)
-      },
-      () => done(undefined),
-    )
+    this.#fanOut(conversation, request, answer, conversation.targets.links, { greets: true, hold: early }, reached => {
+      for (const { link, response } of reached) conversation.targets.introduced(link, response)
+      const first = reached[0]
+      const introductions = reached.map(({ link, response }) => ({ target: link.name, result: resultOf(response) }))
+      const { stateful, multiple } = this.#setup
+      const about = { stateful, versions: this.#versions, only: !multiple }
+      done(
+        !multiple && first?.link.era === conversation.era
+          ? first.response.bytes
+          : Buffer.from(conversation.era.describe(request, introductions, about)),
+        early,
+      )
+    })
   }
 
   #item(conversation: Conversation, request: Request, outline: JsonOutline, answer: Answer, item: NamedItem): void {

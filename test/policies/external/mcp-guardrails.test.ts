@@ -193,12 +193,48 @@ test('a service that cannot be asked refuses, unless the file says otherwise', a
       checkResponse: () => ({ code: 13, details: '' }),
     }
     await using at = await start(guards, `methods: {'*': full}, failureMode: ${failureMode}`)
-    const client = await at.connect()
-    const called = client.callTool(echo('x'))
-    if (failureMode === 'failOpen') expect(textOf(await called)).toBe('s0: x')
-    else await expect(called).rejects.toThrow('a guardrail could not be asked')
+    if (failureMode === 'failOpen') expect(textOf(await (await at.connect()).callTool(echo('x')))).toBe('s0: x')
+    else await expect(at.connect()).rejects.toThrow('a guardrail could not be asked')
   }
 })
+
+test.each([1, 2])(
+  'what begins is looked at too: sessions, discovery and subscriptions, with %d targets',
+  async targets => {
+    const asked: string[] = []
+    await using at = await start(
+      {
+        checkRequest: ({ method }) => {
+          asked.push(method)
+          return method === 'subscriptions/listen' ? { error: { code: 1, reason: 'no' } } : PASS
+        },
+        checkResponse: ({ method, mcpResponse }) => {
+          asked.push(`${method} answered`)
+          return { mutated: json({ ...read(mcpResponse), instructions: 'read first' }) }
+        },
+      },
+      "methods: {initialize: full, 'server/discover': full, 'subscriptions/listen': request}",
+      { targets },
+    )
+    const client = await at.connect()
+    expect(client.getInstructions()).toBe('read first')
+    const say = async (method: string, params: object) => {
+      const { body, headers } = modern(1, method, params)
+      return post(at.url, body, headers)
+    }
+    const discovered = await say('server/discover', {})
+    expect(discovered.messages).toMatchObject([{ result: { instructions: 'read first' } }])
+    const listened = await say('subscriptions/listen', { notifications: { toolsListChanged: true } })
+    expect(listened.messages).toMatchObject([{ error: { message: 'no' } }])
+    expect(asked).toEqual([
+      'initialize',
+      'initialize answered',
+      'server/discover',
+      'server/discover answered',
+      'subscriptions/listen',
+    ])
+  },
+)
 
 test('a long result is looked at as a whole', async () => {
   const sizes: number[] = []
@@ -214,7 +250,7 @@ test('a long result is looked at as a whole', async () => {
   const client = await at.connect()
   const result = await client.callTool({ name: 'big', arguments: { bytes: 5_000_000 } })
   expect(textOf(result).length).toBe(5_000_000)
-  expect(sizes).toEqual([expect.toSatisfy((size: number) => size > 5_000_000)])
+  expect(sizes.at(-1)).toBeGreaterThan(5_000_000)
 })
 
 test('the most specific pattern decides', () => {

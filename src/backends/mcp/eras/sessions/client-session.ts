@@ -110,8 +110,12 @@ export class ClientSession implements Conversation {
   open(greeting: Request): boolean {
     if (this.#opened) return false
     this.#opened = true
-    if (greeting.bytes.length <= MAX_GREETING) this.#greeting = greeting
+    this.greetWith(greeting)
     return true
+  }
+
+  greetWith(greeting: Request): void {
+    this.#greeting = greeting.bytes.length <= MAX_GREETING ? greeting : undefined
   }
 
   /** `elsewhere`: another gateway, or this one after a restart, continues the session. */

@@ -103,16 +103,13 @@ export class LegacyEndpoint {
       return
     }
     answer.hold()
-    this.#router.introduce(session, message, answer, reply => {
-      if (reply === undefined) return
+    const opened = (): boolean => {
       answer.release(undefined)
-      answer.finalEvent(reply)
-      openServerStream(
-        this.#setup,
-        this.#router,
-        session,
-        new Answer(x, intoStream(outlet, null), this.#setup.runtime.clock, true),
-      )
+      return true
+    }
+    this.#router.introduce(session, message, answer, opened, () => {
+      const own = new Answer(x, intoStream(outlet, null), this.#setup.runtime.clock, true)
+      openServerStream(this.#setup, this.#router, session, own)
     })
   }
 }

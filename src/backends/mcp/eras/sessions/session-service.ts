@@ -98,15 +98,17 @@ export class SessionService implements EraService {
     answer.onEnd(() => {
       if (session.id === '') session.end()
     })
-    this.#router.introduce(session, request, answer, reply => {
-      if (reply === undefined) return
-      if (session.ended) return answer.failWith(request.id, { message: 'a target ended the session', down: true })
+    this.#router.introduce(session, request, answer, () => {
+      if (session.ended) {
+        answer.failWith(request.id, { message: 'a target ended the session', down: true })
+        return false
+      }
       session.id = this.#nameOf(session)
       this.#store.add(session)
       this.#hold(session, answer)
       if (x.mcp) x.mcp.sessionId = session.id
       answer.release(session.id)
-      answer.finalEvent(reply)
+      return true
     })
   }
 
@@ -122,9 +124,7 @@ export class SessionService implements EraService {
       this.#router.route(session, message, outline, answer)
       return
     }
-    this.#router.introduce(session, message, answer, reply => {
-      if (reply !== undefined) answer.finalEvent(reply)
-    })
+    this.#router.introduce(session, message, answer, () => true)
   }
 
   #listen(x: Exchange, answer: Answer): void {

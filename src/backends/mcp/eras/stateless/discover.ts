@@ -3,16 +3,28 @@ import type { Request } from '../../../../mcp/message.ts'
 import type { Answer } from '../../answer.ts'
 import type { TargetFailure } from '../../connection.ts'
 import type { Conversation } from '../../conversation.ts'
+import { guardRequest, guardResult } from '../../guards.ts'
 import type { EraPlace } from '../era.ts'
 
 /** Answers `server/discover` from what the targets reported when they were connected. */
-export function discover(
+export function discover(place: EraPlace, conversation: Conversation, request: Request, answer: Answer): void {
+  const names = place.setup.targets.map(({ name }) => name)
+  const { clock } = place.setup.runtime
+  answer.x.trace?.emit({ type: 'mcp', method: request.method })
+  guardRequest(answer, request, names, { params: true, clock }, own =>
+    describe(place, conversation, own, answer, reply =>
+      guardResult(answer, own, names, Buffer.from(reply), clock, guarded => answer.finalEvent(guarded)),
+    ),
+  )
+}
+
+function describe(
   { setup, versions }: EraPlace,
   { era, targets }: Conversation,
   request: Request,
   answer: Answer,
+  done: (reply: string) => void,
 ): void {
-  answer.x.trace?.emit({ type: 'mcp', method: request.method })
   let missing = targets.links.length
   let first: TargetFailure | undefined
   const finish = (): void => {
@@ -24,7 +36,7 @@ export function discover(
       return
     }
     const [only] = targets.links
-    answer.finalEvent(
+    done(
       !setup.multiple && only?.era === era
         ? JSON.stringify({ jsonrpc: '2.0', id: request.id, result: only.introduction })
         : era.describe(request, introductions, { stateful: setup.stateful, versions, only: !setup.multiple }),

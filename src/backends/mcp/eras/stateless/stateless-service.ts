@@ -72,9 +72,12 @@ export class StatelessService implements EraService {
   #request(request: Request, outline: JsonOutline, answer: Answer): void {
     const { id, method, params } = request
     const problem = problemOf(answer.x, request)
-    const transparent = this.#isTransparent
+    const single = this.#isTransparent
+    const { mcpRules, mcpGuards } = answer.x
+    // What is read on its way is no proof of what the target speaks: it is asked first.
+    const transparent = single && mcpRules.length === 0 && mcpGuards.length === 0 && !this.#place.setup.toolGuard
     if (problem) answer.fail(400, id, problem)
-    else if (REMOVED.has(method) || (!transparent && !isMcpMethod(method))) {
+    else if (REMOVED.has(method) || (!single && !isMcpMethod(method))) {
       this.#era.refusals.unknownMethod(answer, id, method.slice(0, 64))
     } else if (HeldCalls.names(params.requestState)) this.#resume(request, outline, answer)
     else if (transparent) {

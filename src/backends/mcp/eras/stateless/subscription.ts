@@ -1,6 +1,6 @@
 import { isAllowed } from '../../../../mcp/authorization.ts'
 import type { JsonOutline } from '../../../../mcp/json-outline.ts'
-import { replaceJson } from '../../../../mcp/json-outline.ts'
+import { outlineJson, replaceJson } from '../../../../mcp/json-outline.ts'
 import { clientName, type Naming } from '../../../../mcp/lists.ts'
 import { isObject, type JsonObject, type Notification, type Request } from '../../../../mcp/message.ts'
 import { splitUri } from '../../../../mcp/names.ts'
@@ -8,6 +8,7 @@ import { META_SUBSCRIPTION } from '../../../../mcp/request-meta.ts'
 import type { Answer } from '../../answer.ts'
 import type { TargetFailure } from '../../connection.ts'
 import type { Conversation } from '../../conversation.ts'
+import { guardRequest } from '../../guards.ts'
 import type { Link } from '../../targets.ts'
 import type { EraPlace } from '../era.ts'
 
@@ -29,8 +30,12 @@ export function subscribe(
   answer: Answer,
 ): void {
   answer.x.trace?.emit({ type: 'mcp', method: request.method })
-  const subscription = new Subscription(place, conversation, request, outline, answer)
-  subscription.start()
+  const { targets, runtime } = place.setup
+  const names = targets.map(({ name }) => name)
+  guardRequest(answer, request, names, { params: true, clock: runtime.clock }, own => {
+    const read = own === request ? outline : outlineJson(own.bytes)
+    new Subscription(place, conversation, own, read, answer).start()
+  })
 }
 
 class Subscription {
