@@ -8,7 +8,7 @@ import { fetchDump } from './config-dump/read.ts'
 
 export interface Health {
   readonly ready: boolean
-  /** What it waits for, in its own words. */
+  /** What it is waiting for, in its own words. */
   readonly pending?: string
   readonly backends: readonly BackendHealth[]
 }
@@ -20,7 +20,7 @@ export interface BackendHealth {
   readonly evicted: readonly string[]
 }
 
-/** Throws a Failure `unreachable`, or `timeout` when the gateway does not become ready while it is waited for. */
+/** Throws a Failure `unreachable`, or `timeout` if the gateway does not become ready while waiting. */
 export async function askHealth(admin: AdminServer, waiting?: Waiting): Promise<Health> {
   if (waiting === undefined) {
     const { ready, words } = await getReadiness(admin)
@@ -45,7 +45,7 @@ export function isHealthy({ ready, backends }: Health): boolean {
   return ready && backends.every(({ state }) => state !== 'down')
 }
 
-/** `byPod`: each under the name of its pod. */
+/** `byPod`: under the names of the pods. */
 export function healthOutput(
   answers: Asked<Health>['answers'],
   byPod: boolean,
@@ -73,7 +73,7 @@ function healthText({ ready, pending, backends }: Health, paint: Paint): string 
   return `${lines.join('\n')}\n`
 }
 
-/** Those whose endpoints are watched; of the others nobody knows. */
+/** Backends whose endpoint health is tracked. */
 async function backendsOf(admin: AdminServer): Promise<readonly BackendHealth[]> {
   const { backends } = modelOf(await fetchDump(admin), 'the answer')
   return backends.flatMap(({ key, health }) => {

@@ -17,7 +17,7 @@ import { type InputPlace, readInput } from './input/input-files.ts'
 
 export interface LockOptions extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Unset: as the file says, or `refuse` for a new one. */
+  /** Unset: as in the file, or `refuse` for a new one. */
   readonly onChange: OnChange | undefined
   progress(text: string): void
 }
@@ -28,7 +28,7 @@ export interface WrittenLock {
   readonly changed: boolean
 }
 
-/** Asks the targets of every backend with a `toolLock` for their tools, and writes what they say to its file. */
+/** Reads the tools of all targets of each backend with a `toolLock`, and writes them to its file. */
 export async function writeToolLocks(path: string, options: LockOptions): Promise<readonly WrittenLock[]> {
   const input = await readInput(path, options)
   const referenced = referencedWithin(input.file, options.cwd)
@@ -63,7 +63,7 @@ export async function writeToolLocks(path: string, options: LockOptions): Promis
   }
 }
 
-/** A lock that is still to be written, or is beyond repair, is no reason not to write it. */
+/** A missing or damaged lock does not prevent writing it. */
 function isOfLock({ code, path }: Diagnostic): boolean {
   return code === 'GW207' && path.endsWith('toolLock')
 }
@@ -85,7 +85,7 @@ async function readTools({ file, read }: Locked['toolLock']): Promise<ReadonlyMa
   }
 }
 
-/** Backends may share a file, as long as it says one thing of each name. */
+/** Backends may share a file if they agree on each name. */
 function addTargets(file: string, known: Map<string, Tools>, more: ReadonlyMap<string, Tools>): Map<string, Tools> {
   for (const [target, tools] of more) {
     const before = known.get(target)

@@ -5,7 +5,10 @@ import { LOG_LEVELS } from '../runtime/log-filter.ts'
 import { LOG_MODULES } from '../runtime/log-modules.ts'
 import { type AdminServer, getBytes } from './admin/admin-client.ts'
 
-/** Throws a Failure `usage` for what is no level, and for a module that logs nothing: it would be taken and have no effect. */
+/**
+ * Throws a Failure `usage` for an unknown level, and for a module that logs nothing, which would silently have no
+ * effect.
+ */
 export function checkModules(directives: readonly string[]): void {
   const known = Object.keys(LOG_MODULES)
   for (const directive of directives) {
@@ -28,12 +31,12 @@ export function checkModules(directives: readonly string[]): void {
   }
 }
 
-/** Changes the filter of a running gateway, if there is anything to change, and returns it. Throws a Failure. */
+/** Changes the log filter of a running gateway, if anything is to change, and returns it. Throws a Failure. */
 export async function logLevel(admin: AdminServer, directives: readonly string[], reset: boolean): Promise<string> {
   const query = new URLSearchParams()
   if (directives.length > 0) query.set('level', directives.join(','))
   if (reset) query.set('reset', '')
-  // The public system takes nothing but POST, also for reading.
+  // The public system accepts only POST, even for reading.
   const reply = await getBytes(admin, query.size === 0 ? 'logging' : `logging?${query}`, { method: 'POST' })
   const [, filter] = /^current log level is (.*)$/m.exec(reply.toString()) ?? []
   if (filter !== undefined) return visible(filter)

@@ -16,18 +16,18 @@ export interface ProfileWanted {
 
 type Format = 'pprof' | 'timeline'
 
-/** As `-o` is read; without a path, stdout. */
+/** Parsed from `-o`; stdout without a path. */
 interface ProfileOutput {
   readonly format: Format
   readonly path?: string
 }
 
-/** ms that a gateway may take to put a profile together when its time is up. */
+/** ms that a gateway may take to assemble a profile after recording. */
 const WRITING = 30_000
 
 /**
- * Where the profile goes: what nobody has named is a file whose name has the time in it. Throws a Failure, before
- * anything is recorded, when it cannot go there.
+ * The output of the profile: by default a file named after the time. Throws a Failure before anything is recorded if it
+ * is not writable.
  */
 export async function outputFor(
   kind: 'cpu' | 'heap' | 'trace',
@@ -49,22 +49,22 @@ export async function outputFor(
   return { format, path }
 }
 
-/** Has a profile recorded. Throws a Failure. */
+/** Records a profile. Throws a Failure. */
 export async function recordProfile(admin: AdminServer, { kind, seconds }: ProfileWanted): Promise<Buffer> {
   const path = `debug/pprof/${kind === 'cpu' ? 'profile' : 'heap'}?seconds=${seconds}`
   const patience = { ms: seconds * 1000 + (admin.patience ?? WRITING), clock: systemClock }
   const reply = await getBytes(admin, path, { patience })
-  // A gateway that is another program may answer 200 to anything.
+  // Another program on that port may answer 200 to anything.
   if (reply[0] === 0x1f && reply[1] === 0x8b) return reply
   throw new Failure('unreachable', `${admin.name} answered with something else than a profile.`, {
     help: 'Is that the admin address of a gateway?',
   })
 }
 
-/** Of a pprof profile, as far as it says whether something was seen. */
+/** The part of a pprof profile that shows whether it has samples. */
 const PROFILE = message({ samples: repeated(2, bytes) })
 
-/** Whether there is something to look at; what cannot be read is for whoever reads it. */
+/** Whether the profile has samples. Unreadable profiles are passed on. */
 export function hasSamples(profile: Buffer): boolean {
   try {
     return PROFILE.decode(gunzipSync(profile)).samples.length > 0
@@ -74,8 +74,8 @@ export function hasSamples(profile: Buffer): boolean {
 }
 
 /**
- * Watches all requests for so long; at most 1000 of them. The text is a timeline of what they did; `broken`: why it does
- * not hold all of them, where the gateway went away. Throws a Failure.
+ * Watches all requests for this long, up to 1000. Returns a timeline; `broken`: why it is incomplete if the gateway
+ * went away. Throws a Failure.
  */
 export async function recordTimeline(
   admin: AdminServer,
@@ -87,7 +87,7 @@ export async function recordTimeline(
   return timelineDocument(recording, text => note(unreadableNote(text)))
 }
 
-/** For a profile that would be empty: it is not written, so that nobody looks for what is not in it. */
+/** An empty profile is not written, so that nobody searches it. */
 export function nothingIn(seconds: number, why: string): Failure {
   return new Failure('timeout', `${why} within ${seconds}s, so there is nothing to write.`, {
     help: 'Send requests meanwhile, or record longer with --seconds.',
@@ -98,7 +98,7 @@ function timeNow(): string {
   return new Date().toISOString().slice(0, 19).replaceAll(/[-:]/g, '')
 }
 
-/** Minutes of recording are not to end in a folder that is not there. */
+/** Minutes of recording must not fail on a missing folder. */
 async function checkWritable(path: string, cwd: string): Promise<void> {
   const full = resolve(cwd, path)
   try {

@@ -13,7 +13,7 @@ export function listSchemas(): string {
   return names.map(name => `${name.padEnd(width)}  ${titleOf(name)}\n`).join('')
 }
 
-/** By file name or title, in any case. Throws a usage Failure that names the nearest. */
+/** By file name or title, case-insensitively. Throws a usage Failure that names the nearest one. */
 export function findSchema(wanted: string): { readonly text: string; readonly url: string } {
   const names = schemaNames()
   const folded = fold(wanted)

@@ -15,24 +15,24 @@ export interface ReportTarget {
 
 export interface ValidateRequest extends CheckOptions, RenderOptions {
   readonly outputs: readonly ReportTarget[]
-  /** The least severity that counts as a failure, whatever is shown. */
+  /** The minimum severity that counts as a failure, regardless of what is shown. */
   readonly failOn: Severity | 'never'
-  /** The least severity that is shown. */
+  /** The minimum severity shown. */
   readonly minSeverity: Severity
-  /** Print what `fix` would change instead of changing it. */
+  /** Print the changes of `fix` instead of applying them. */
   readonly diff: boolean
   readonly writeBaseline?: string
   readonly verbose: boolean
 }
 
-/** The command's way out. */
+/** The command's output. */
 export interface Printer {
   deliver(text: string, target: { readonly path?: string }): Promise<void>
-  /** What is not data, to stderr. */
+  /** Prints notes to stderr. */
   note(text: string): void
 }
 
-/** Checks, fixes and reports, as one run of the command does; true when there are findings to fail on. */
+/** Checks, fixes and reports, for one run of the command; true if there are findings to fail on. */
 export async function validate(paths: readonly string[], request: ValidateRequest, to: Printer): Promise<boolean> {
   const outcome = await check(paths, request)
   const { report, failures } = outcome
@@ -79,7 +79,7 @@ async function printDiff({ report, rewritten }: CheckOutcome, request: ValidateR
   if (diffs.some(({ concealed }) => concealed)) to.note('Its secrets are `*`: apply it with `--fix`, not as a patch.')
 }
 
-/** True when the text of stdin was printed: stdout is taken then. */
+/** True if the text of stdin was printed: stdout is then in use. */
 async function writeFixes(
   { report, rewritten }: CheckOutcome,
   request: ValidateRequest,
@@ -113,7 +113,7 @@ async function printReports(outcome: CheckOutcome, request: ValidateRequest, to:
   const { report, failures } = outcome
   const shown = atLeast(report, request.minSeverity)
   const idle = request.hook === true && shown.diagnostics.length === 0 && (report.checked ?? []).length === 0
-  // Then the failure says it all.
+  // The failure then says it all.
   const unread = failures.length > 0 && (report.checked ?? []).length === 0
   for (const output of request.outputs) {
     if (isForPeople(output.format) && output.path === undefined && (idle || unread)) continue
@@ -124,13 +124,13 @@ async function printReports(outcome: CheckOutcome, request: ValidateRequest, to:
   }
 }
 
-/** In a workflow the annotations come with any other format, and the page of the job gets a table. */
+/** In a GitHub workflow, annotations are added to any format, and the job summary gets a table. */
 async function tellGithub(report: CheckReport, request: ValidateRequest, to: Printer): Promise<void> {
   const { renderGithub, renderGithubSummary } = await import('../diagnostics/render/github.ts')
   if (!request.outputs.some(({ format }) => format === 'github')) {
     const text = renderGithub(report)
     const stdout = request.outputs.find(({ path }) => path === undefined)
-    // The runner reads both streams; JSON with lines of something else in it would be no JSON.
+    // The runner reads both streams; mixing other lines into JSON would break it.
     const joins = stdout === undefined || isForPeople(stdout.format)
     if (text !== '') await (joins ? to : toStderr(to)).deliver(text, {})
   }

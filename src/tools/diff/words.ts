@@ -2,7 +2,7 @@ import type { RequestDifference, Requests } from './requests.ts'
 import type { Change, FieldChange, FieldValue } from './structure.ts'
 import type { OutcomeDifference } from './witness/outcome.ts'
 
-/** Longer values are cut: they stand whole in `-o json`. */
+/** Longer values are truncated; `-o json` has them whole. */
 const LONGEST = 72
 
 /** `default/chat and default/chat2`, `a, b, c and 497 more` */

@@ -3,7 +3,9 @@ import type { Exchange } from '../../http/exchange.ts'
 import type { Target } from '../../http/transport.ts'
 import { isObject } from '../../mcp/message.ts'
 
-/** The backends of all routes, and what the file calls each: the name in its `ai`, its only MCP target, its address. */
+/**
+ * The backends of all routes, with the file's name for each: the name in its `ai`, its only MCP target, its address.
+ */
 export class BackendNames {
   readonly #written = new Map<object, readonly string[]>()
 
@@ -17,7 +19,7 @@ export class BackendNames {
     }
   }
 
-  /** Of the backend that was chosen. */
+  /** The names of the selected backend. */
   of({ backend }: Exchange): readonly string[] {
     return backend ? [...(this.#written.get(backend) ?? []), backend.name] : []
   }
@@ -32,17 +34,17 @@ function written(spec: unknown): readonly string[] {
   return [name, isObject(provider) ? Object.keys(provider)[0] : provider, only].filter(each => typeof each === 'string')
 }
 
-/** By which names a stub answers a call of the chosen backend, the most precise one first. */
+/** The names by which stubs for a call of the selected backend are looked up, most specific first. */
 export function namesOfCall(target: Target, x: Exchange): readonly string[] {
   const part = target.part?.names.filter(name => name !== ANY_MODEL) ?? []
   const llm = target.part?.kind === 'llm' && x.llm ? [x.llm.requestModel, x.llm.provider] : []
   const own = x.backend ? [x.backend.name] : []
-  // Where the file gives no name, the address says more than the place in the file.
+  // Where the file has no name for it, the address is more telling than the position in the file.
   const named = x.backend?.name === x.backend?.key ? [...addressesOf(target), ...own] : [...own, ...addressesOf(target)]
   return [...new Set([...part, ...llm, ...named])]
 }
 
-/** The name of a model that stands for all. */
+/** The name of a catch-all model. */
 const ANY_MODEL = '*'
 
 export function addressesOf({ host, port, unixPath }: Target): readonly string[] {

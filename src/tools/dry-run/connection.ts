@@ -5,7 +5,7 @@ import { selectByServerName } from '../../engine/route-table.ts'
 import { traceArrival, traceListener } from '../../engine/trace/stages.ts'
 import type { Exchange } from '../../http/exchange.ts'
 
-/** Why nothing of a request would be read: its connection is closed before. Undefined: it is served. */
+/** Why the connection is closed before the request is read. Undefined if it is served. */
 export async function refusalOf(x: Exchange, bind: Bind, { heads }: Serving): Promise<string | undefined> {
   const { tls } = x.connection
   if (tls && !selectByServerName(bind.listeners, tls.sni)) {

@@ -5,12 +5,12 @@ interface Due {
   readonly then: () => void
 }
 
-/** ms; nothing that counts from a moment before the beginning comes out below zero. */
+/** ms; keeps moments before the start above zero. */
 const BOOT = 86_400_000
 
 /**
- * Time that stands still. It goes on when it is told to, and over what a request is held for, which passes at once:
- * whatever falls due on the way happens in its order.
+ * A clock that stands still. It advances on request, and skips over delays of a request at once, firing due timers in
+ * order.
  */
 export class DryClock implements Clock {
   /** ms since the epoch. */
@@ -22,7 +22,7 @@ export class DryClock implements Clock {
     this.start = start
   }
 
-  /** ms since the beginning. */
+  /** ms since the start. */
   get elapsed(): number {
     return this.#elapsed
   }
@@ -42,18 +42,18 @@ export class DryClock implements Clock {
     return { cancel: () => void this.#timers.delete(timer) }
   }
 
-  /** ms; `Infinity` is not a time that could be reached. */
+  /** ms; `Infinity` is never reached. */
   advance(ms: number): void {
     this.#goTo(this.#elapsed + ms)
   }
 
-  /** Back to the beginning; nothing is due any more. */
+  /** Back to the start, without timers. */
   reset(): void {
     this.#elapsed = 0
     this.#timers.clear()
   }
 
-  /** `over`: nothing is left to wait for once it has gone. */
+  /** `over`: set if no timer remains afterwards. */
   #goTo(time: number, over?: Due): void {
     for (;;) {
       if (over && !this.#timers.has(over)) return

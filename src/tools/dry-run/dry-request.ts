@@ -17,30 +17,30 @@ import type { DryCaller } from './stand-in-credentials.ts'
 /** A request as plain data. */
 export interface DryRequest extends DryCaller {
   readonly method: string
-  /** Absolute, or a path: then the host is the header field's, that of the listener or localhost. */
+  /** An absolute URL, or a path, whose host is that of the header, the listener or localhost. */
   readonly url: string
   readonly headers: readonly (readonly [name: string, value: string])[]
   readonly body?: Buffer | undefined
-  /** The configured port that it has to come in at; unset: that of the URL, else the first that has a route for it. */
+  /** The configured port that it arrives at. Unset: that of the URL, else the first one with a matching route. */
   readonly port?: number | undefined
   /** The client's address; 127.0.0.1 when unset. */
   readonly source?: string | undefined
-  /** The server name that its TLS connection asked for; unset: the host, unless that is an address. */
+  /** The server name of its TLS connection. Unset: the host, unless that is an address. */
   readonly sni?: string | undefined
 }
 
-/** The first value of a header field; `name` in lower case. */
+/** The first value of a header; `name` in lower case. */
 export function fieldOf(headers: DryRequest['headers'], name: string): string | undefined {
   return headers.find(([each]) => each.toLowerCase() === name)?.[1]
 }
 
-/** A request as it comes in. */
+/** A request on arrival. */
 interface Arrival {
   readonly bind: Bind
   readonly head: RequestHead
 }
 
-/** Throws a Failure when no port is open for it. */
+/** Throws a Failure if no port is open for it. */
 export function exchangeOf(id: string, request: DryRequest, serving: Serving, runtime: Runtime): Exchange {
   const { bind, head } = arrivalOf(request, serving)
   const { clock, bodies } = runtime
@@ -56,13 +56,13 @@ export function exchangeOf(id: string, request: DryRequest, serving: Serving, ru
   return arrivedExchange(id, connection, arrived, clock, serving.snapshot.credentials)
 }
 
-/** Of an address none is asked for (RFC 6066 section 3). */
+/** Not sent for addresses (RFC 6066 section 3). */
 function serverName({ authority }: RequestHead): string | undefined {
   const host = hostOf(authority)
   return ipVersion(host.replace(/^\[(.*)\]$/, '$1')) === 0 ? host : undefined
 }
 
-/** As from a connection: with limits, and with its length known only where the head says it. */
+/** As from a connection: with limits, and with a known length only if the head states it. */
 function bodyOf({ headers }: RequestHead, bytes: Buffer = Buffer.alloc(0), reading: BodyReading): SocketBody {
   return isChunked(headers)
     ? new SocketBody(Readable.from([bytes]), undefined, reading)
@@ -73,7 +73,7 @@ function isChunked(headers: HeaderList): boolean {
   return headers.get('transfer-encoding')?.toLowerCase() === 'chunked'
 }
 
-/** The bind whose port the request has come in at. */
+/** The bind that the request arrived at. */
 export function bindOf(x: Exchange, { snapshot }: Serving): Bind {
   return snapshot.binds.find(({ port }) => port === x.connection.localPort) as Bind
 }
@@ -100,11 +100,11 @@ interface Asked {
   readonly scheme?: 'http' | 'https'
   readonly authority?: string
   readonly port?: number
-  /** As it is written. */
+  /** As written. */
   readonly path: string
 }
 
-/** What a request says about where it goes. Throws a Failure for a host or a path that no gateway would look at. */
+/** The destination that a request names. Throws a Failure for a host or path that no gateway would process. */
 export function askedFor({ url, headers }: Pick<DryRequest, 'url' | 'headers'>): Asked {
   const host = fieldOf(headers, 'host')
   const named = host === undefined ? {} : { authority: authorityIn(host) }
@@ -150,12 +150,12 @@ function headAt(bind: Bind, { method, headers, body }: DryRequest, asked: Asked)
   const authority = asked.authority ?? ownName(bind)
   list.set('host', authority)
   if (body && !list.has('content-length') && !isChunked(list)) list.append('content-length', String(body.length))
-  // What ended TLS before this port has told nothing of it.
+  // Whatever terminated TLS in front of this port has not reported it.
   const scheme = bind.protocol === 'tls' ? 'https' : 'http'
   return { method, scheme, authority, path: asked.path, headers: list }
 }
 
-/** What clients that know nothing else ask for. */
+/** The default host of clients. */
 function ownName({ listeners }: Bind): string {
   const name = listeners.find(({ hostname }) => hostname !== '' && !hostname.startsWith('*'))?.hostname
   return listeners.some(({ hostname }) => hostname === '') ? 'localhost' : (name ?? 'localhost')

@@ -25,23 +25,23 @@ interface DryOptions extends DryWorldOptions, Partial<Pick<RunOptions, 'tier' | 
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
-/** A configuration through which requests run without a socket, one at a time. */
+/** A configuration that runs requests without a socket, one at a time. */
 export interface DryGateway {
   readonly snapshot: Snapshot
   /** Stands still between requests. */
   readonly clock: DryClock
   /**
-   * Throws a Failure where the configuration opens no port that the request could come in at. `untraced`: there are no
-   * events, which take longest where there are many routes.
+   * Throws a Failure if the configuration opens no port that the request could arrive at. `untraced`: without events,
+   * which are expensive with many routes.
    */
   run(request: DryRequest, trace?: 'untraced'): Promise<DryOutcome>
-  /** As it was at the beginning: budgets, sessions and health are forgotten. `stubs` replace those there were. */
+  /** Resets budgets, sessions and health. `stubs` replace the previous ones. */
   reset(stubs?: Stubs): void
 }
 
 /**
- * Compiles what `run -f PATH` would serve: a file, a directory of resources, or stdin for `-`. Nothing is opened and
- * nobody is called, so variables may be unset and files that it refers to missing. Throws a Failure `input` when it cannot be read or served.
+ * Compiles what `run -f PATH` would serve: a file, a directory of resources, or stdin for `-`. Opens and calls nothing,
+ * so variables may be unset and referenced files missing. Throws a Failure `input` if it cannot be read or served.
  */
 export async function openDryGateway(path: string, options: DryOptions & InputPlace): Promise<DryGateway> {
   const { loaded, gateway } = await loadDryGateway(await readServed(path, options), options)
@@ -54,11 +54,11 @@ export async function openDryGateway(path: string, options: DryOptions & InputPl
 
 interface DryLoaded {
   readonly loaded: Loaded
-  /** Undefined: `loaded.diagnostics` say why it cannot be served. */
+  /** Undefined: `loaded.diagnostics` has the reason. */
   readonly gateway: DryGateway | undefined
 }
 
-/** The same for texts that have been read: one standalone file, or any number of files of resources. */
+/** The same for loaded texts: one standalone file, or any number of resource files. */
 export async function loadDryGateway(texts: readonly InputText[], options: DryOptions): Promise<DryLoaded> {
   const world = new DryWorld(options)
   const { cwd, env, tier = 'offline', partial = false, readReferenced } = options

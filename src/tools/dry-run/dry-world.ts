@@ -11,14 +11,14 @@ import { type StubCall, type StubReply, stubTransport } from './stub-transport.t
 import { type Answered, StubSet, type Stubs } from './stubs.ts'
 
 export interface DryWorldOptions {
-  /** ms since the epoch, at the beginning; now when unset. */
+  /** The start time in ms since the epoch; now when unset. */
   readonly time?: number
   /** For weighted choices; 1 when unset. */
   readonly seed?: number
   readonly stubs?: Stubs
 }
 
-/** All that a dry run has in place of the world outside. */
+/** Replaces the outside world in a dry run. */
 export class DryWorld {
   readonly clock: DryClock
   readonly runtime: Runtime
@@ -29,7 +29,7 @@ export class DryWorld {
   #random: () => number
   #stubs: Stubs
   #set: StubSet
-  /** Told of each call, while a request runs. */
+  /** Handles each call while a request runs. */
   onCall: (call: StubCall, answer: (names: readonly string[]) => Answered) => StubReply
 
   constructor({ time = Date.now(), seed = 1, stubs = new Map() }: DryWorldOptions) {
@@ -68,5 +68,5 @@ export class DryWorld {
   }
 }
 
-/** Sessions take their leave when they are forgotten. */
+/** Sessions make calls when they are dropped. */
 const unwatched: DryWorld['onCall'] = ({ target }, answer) => answer(addressesOf(target)).reply

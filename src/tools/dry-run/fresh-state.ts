@@ -1,8 +1,8 @@
 import type { StateStore } from '../../runtime/runtime.ts'
 
 /**
- * State that can begin anew while what was compiled with it stays: whoever asked for an object holds a stand-in, which
- * leads to a fresh one after `forget`.
+ * A state store that can be reset while compiled objects persist: callers get proxies, which refer to fresh objects
+ * after `forget`.
  */
 export class FreshState implements StateStore {
   readonly #held = new Map<string, Renewable>()
@@ -36,7 +36,7 @@ class Renewable {
     this.standIn = new Proxy(
       {},
       {
-        // Private members are found on the object itself only.
+        // Private members exist only on the object itself.
         get: (_, name) => bound(this.#current, Reflect.get(this.#current, name, this.#current)),
         set: (_, name, value) => Reflect.set(this.#current, name, value, this.#current),
         has: (_, name) => Reflect.has(this.#current, name),

@@ -6,10 +6,10 @@ import { HeaderList } from '../../http/headers.ts'
 import type { ChunkSink } from '../../http/transport.ts'
 import { isBodyless } from './stub-transport.ts'
 
-/** The end of a client that takes all it is sent and keeps it. */
+/** A client end that accepts and records everything. */
 export class MemoryDownstream implements Downstream, ChunkSink {
   state: Downstream['state'] = 'waiting'
-  /** As a client gets it, but for `date` and what concerns its connection; undefined: none came. */
+  /** As the client gets it, without `date` and connection headers. Undefined if there was none. */
   head: ResponseHead | undefined
   /** Bytes of the body. */
   size = 0
@@ -18,7 +18,7 @@ export class MemoryDownstream implements Downstream, ChunkSink {
   readonly #method: string
   readonly #chunks: Buffer[] = []
 
-  /** `method`: of the request that is answered. */
+  /** `method`: of the request. */
   constructor(method: string) {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
@@ -26,7 +26,7 @@ export class MemoryDownstream implements Downstream, ChunkSink {
     this.#method = method
   }
 
-  /** What came of the body. */
+  /** The received body. */
   get body(): Buffer {
     return Buffer.concat(this.#chunks)
   }
@@ -52,7 +52,7 @@ export class MemoryDownstream implements Downstream, ChunkSink {
 
   write(chunk: Buffer): boolean {
     if (!isBodyless(this.#method, this.head?.status)) {
-      // The sender may use its memory again.
+      // The sender may reuse its memory.
       this.#chunks.push(Buffer.from(chunk))
       this.size += chunk.length
     }
@@ -75,13 +75,13 @@ export class MemoryDownstream implements Downstream, ChunkSink {
   onDrain(): void {}
 }
 
-/** `length`: of the whole body, where it is known and no field says it. */
+/** `length`: of the whole body, if it is known and not in the headers. */
 function sentHeaders(status: number, headers: readonly string[], length?: number): HeaderList {
   const sent = new HeaderList()
   for (let i = 0; i + 1 < headers.length; i += 2) {
     const name = headers[i] as string
     const kind = fieldKind(name)
-    // Space around a value is lost on the wire.
+    // White space around a value is lost on the wire.
     if (!OF_THE_CONNECTION.has(kind)) sent.append(name, (headers[i + 1] as string).trim())
   }
   const bare = status === 204 || status === 304

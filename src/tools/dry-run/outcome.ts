@@ -1,37 +1,37 @@
 import type { A2aFacts, LlmFacts, McpFacts } from '../../http/exchange.ts'
 import type { HeadSnapshot, TraceEvent } from '../../trace/trace-event.ts'
 
-/** A call that would have gone out. */
+/** A call that would have been made. */
 export interface DryCall {
-  /** `backend`: with the request; `service`: by a policy, for a key set, a credential or a mirror. */
+  /** `backend`: for the request; `service`: by a policy, for a key set, a credential or a mirror. */
   readonly purpose: 'backend' | 'service'
-  /** What is called, the most precise name first: an MCP target, provider or model; the backend; its address. */
+  /** The names of the called part, most specific first: an MCP target, provider or model; the backend; its address. */
   readonly names: readonly string[]
   readonly method: string
   /** Absolute. */
   readonly url: string
   readonly authority: string
-  /** With the query. */
+  /** Includes the query. */
   readonly path: string
-  /** As they go out, credentials included: not to be shown. */
+  /** As sent, with credentials: not for display. */
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** The same call without the values of credentials. */
+  /** The same call without credential values. */
   readonly shown: HeadSnapshot
   readonly body: Buffer
-  /** The name of the stub that answers; undefined: none is for it, so it is the least that does. */
+  /** The name of the stub that answered. Undefined for the minimal default answer. */
   readonly stub: string | undefined
-  /** What the stub answers with; undefined where nothing answers. */
+  /** The status of the stub's answer. Undefined without an answer. */
   readonly status: number | undefined
 }
 
-/** What came of one request. */
+/** The outcome of one request. */
 export interface DryOutcome {
-  /** From `requestStarted` to `requestFinished`, without a gap. */
+  /** From `requestStarted` to `requestFinished`, complete. */
   readonly events: readonly TraceEvent[]
-  /** Undefined: it ended without a response. */
+  /** Undefined if it ended without a response. */
   readonly status: number | undefined
   readonly headers: readonly (readonly [name: string, value: string])[]
-  /** The response without the values of credentials. */
+  /** The response without credential values. */
   readonly shown: HeadSnapshot | undefined
   readonly body: Buffer
   /** In the order in which they began. */
@@ -40,11 +40,14 @@ export interface DryOutcome {
   readonly bind: string | undefined
   readonly listener: string | undefined
   readonly route: string | undefined
-  /** The backend that was chosen, by its name and by its parts that were called, the most precise one first. */
+  /** The selected backend, by the names of its called parts and its own, most specific first. */
   readonly backend: string | undefined
   readonly backends: readonly string[]
   readonly error: string | undefined
-  /** Who decided the answer, as in logs: `Upstream`, `Authorization` …; `Connection`: a policy has closed it before. */
+  /**
+   * What determined the response, as in logs: `Upstream`, `Authorization` …; `Connection`: a policy closed the
+   * connection first.
+   */
   readonly reason: string
   readonly llm: Readonly<LlmFacts> | undefined
   readonly mcp: Readonly<McpFacts> | undefined

@@ -14,13 +14,13 @@ import { MemoryDownstream } from './memory-downstream.ts'
 import type { DryCall, DryOutcome } from './outcome.ts'
 import { untilQuiet } from './until-quiet.ts'
 
-/** A configuration, ready to be run. */
+/** A compiled configuration. */
 interface Compiled {
   readonly serving: Serving
   readonly names: BackendNames
 }
 
-/** One request from its head to the end of its response. */
+/** Runs one request from its head to the end of its response. */
 export async function runRequest(
   id: string,
   request: DryRequest,
@@ -47,7 +47,7 @@ export async function runRequest(
   const refusal = await refusalOf(x, bind, serving)
   if (refusal !== undefined) x.error = refusal
   else {
-    // A call that is given up, as at a deadline, never comes back; what follows an answer is done in the same turn.
+    // An aborted call, as at a deadline, never completes; follow-up work runs in the same turn as the answer.
     const answered = untilQuiet(out).then(() => setImmediate())
     await Promise.race([handle(x, bind, serving, out, passage, runtime), answered])
     await answered

@@ -1,4 +1,4 @@
-/** The same numbers in [0, 1) for the same seed, evenly spread: mulberry32. */
+/** Deterministic, uniformly distributed numbers in [0, 1) for a seed: mulberry32. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -9,7 +9,7 @@ export function seededRandom(seed: number): () => number {
   }
 }
 
-/** A UUID of version 4 made of such numbers. */
+/** A version 4 UUID from such numbers. */
 export function seededUuid(random: () => number): string {
   const digits = Array.from({ length: 32 }, () => Math.floor(random() * 16).toString(16))
   digits[12] = '4'

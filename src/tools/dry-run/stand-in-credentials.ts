@@ -3,22 +3,22 @@ import type { Exchange } from '../../http/exchange.ts'
 import type { Clock, StandIns, TokenIssuer } from '../../runtime/runtime.ts'
 import { sameJson } from './same-json.ts'
 
-/** Who sends a request, where its header fields do not say. */
+/** The caller of a request, beyond its headers. */
 export interface DryCaller {
   /**
-   * The claims of a token, which is accepted whoever signed it: `iss` and `aud` are what the policy asks for and it
-   * lasts an hour unless they say otherwise; null leaves a claim out.
+   * The claims of a token, which is accepted without regard to its issuer's key: by default `iss` and `aud` match the
+   * policy and it is valid for an hour; null omits a claim.
    */
   readonly jwt?: Readonly<Record<string, unknown>> | undefined
-  /** An API key, or metadata of the configured key that is meant. */
+  /** An API key, or metadata that identifies a configured key. */
   readonly apiKey?: string | Readonly<Record<string, unknown>> | undefined
 }
 
 const LIFETIME = 3600
 
 /**
- * Credentials that the gateway of one dry run accepts. Tokens are signed and verified as ever, with a key that nobody
- * else has and that is gone with the process.
+ * Credentials that one dry-run gateway accepts. Tokens are signed and verified as usual, with a key that exists only in
+ * this process.
  */
 export class StandInCredentials implements StandIns {
   readonly #clock: Clock
@@ -74,7 +74,7 @@ export class StandInCredentials implements StandIns {
   }
 }
 
-/** One key per issuer by name, so that a token is checked as one of its own issuer. */
+/** One key per issuer name, so that a token is verified as one of its issuer. */
 function kidOf(issuer: string): string {
   return `dry-run ${issuer}`
 }

@@ -6,7 +6,7 @@ import { objectIn } from './stub-processor.ts'
 import type { StubCall, StubReply } from './stub-transport.ts'
 import type { Stub } from './stubs.ts'
 
-/** In Envoy's protocols, which policies speak with their services; undefined for a call that is none of theirs. */
+/** A reply in Envoy's protocols, which policies use with their services. Undefined for other calls. */
 export function envoyReply(stub: Stub, { path }: StubCall): StubReply | undefined {
   // Its messages are answered one by one.
   if (path === PROCESS) return { ...stub, status: stub.status ?? 200 }
@@ -20,7 +20,7 @@ export function envoyReply(stub: Stub, { path }: StubCall): StubReply | undefine
   }
 }
 
-/** One message, whose status comes before it. */
+/** A single message; its status comes first. */
 function grpcReply(message: Uint8Array): StubReply {
   const prefix = Buffer.alloc(5)
   prefix.writeUInt32BE(message.length, 1)
@@ -47,7 +47,10 @@ const REFUSALS: Readonly<Record<number, number>> = {
   429: REFUSAL_CODE.resourceExhausted,
 }
 
-/** 200 lets a message pass: a JSON object is what expressions see as `mcpGuardrails`, fields are the target's. Any other refuses it, the body says why. */
+/**
+ * 200 admits a message: a JSON object is exposed to expressions as `mcpGuardrails`, headers are for the target. Any
+ * other status rejects it, with the body as the reason.
+ */
 function guarded({ status = 200, headers = [], body }: Stub, phase: 'request' | 'response'): Uint8Array {
   if (status !== 200) {
     return mcpResult.encode({ error: { code: REFUSALS[status] ?? REFUSAL_CODE.unknown, reason: String(body ?? '') } })
@@ -58,7 +61,7 @@ function guarded({ status = 200, headers = [], body }: Stub, phase: 'request' | 
   return mcpResult.encode({ pass: {}, headerMutation: { set }, ...(metadata ? { metadata } : {}) })
 }
 
-/** 200 allows, as it does over HTTP: the fields are the backend's, a JSON object is what expressions see as `extauthz`. */
+/** 200 allows, as over HTTP: headers are for the backend, a JSON object is exposed to expressions as `extauthz`. */
 function checked({ status = 200, headers = [], body }: Stub): Uint8Array {
   const fields = headers.map(([key, value]) => ({ header: { key, value } }))
   if (status !== 200) {
@@ -75,7 +78,7 @@ function checked({ status = 200, headers = [], body }: Stub): Uint8Array {
   })
 }
 
-/** 200 is within the limits; the fields are the client's, the body is that of the refusal. */
+/** 200 is within the limits; headers are for the client, and the body is that of the rejection. */
 function limited({ status = 200, headers = [], body }: Stub): Uint8Array {
   const { ok, overLimit } = RATE_LIMIT_CODE
   return rateLimitResponse.encode({

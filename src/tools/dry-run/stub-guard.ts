@@ -1,6 +1,6 @@
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
-/** What lets everything pass, by the paths of the services that guards know; elsewhere that of a webhook. */
+/** Answers that admit everything, by the paths of the services that guards call; otherwise that of a webhook. */
 const PASSING: readonly (readonly [path: RegExp, answer: object])[] = [
   [/^\/guardrail\/[^/]+\/version\/[^/]+\/apply$/, { action: 'NONE', assessments: [], outputs: [] }],
   [/^\/v1\/moderations$/, { results: [{ flagged: false, categories: {} }] }],
@@ -9,7 +9,7 @@ const PASSING: readonly (readonly [path: RegExp, answer: object])[] = [
   [/\/contentsafety\/text:detectJailbreak/, { jailbreakAnalysis: { detected: false } }],
 ]
 
-/** A guard's service that has nothing to say against a text; undefined for a call of something else. */
+/** The reply of a guard service that admits a text. Undefined for other calls. */
 export function guardReply({ path, purpose }: StubCall): StubReply | undefined {
   if (purpose?.subtype !== 'Guardrail') return undefined
   return jsonReply(PASSING.find(([known]) => known.test(path))?.[1] ?? { action: {} })

@@ -5,18 +5,18 @@ import { addressIn } from '../../llm/formats/generate-content/address.ts'
 import { writeFrame } from '../../llm/framing/event-stream-frames.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
-/** What a model answers. */
+/** A model's answer. */
 export interface LlmStub {
-  /** `Hello.` when unset and no tool is called. */
+  /** `Hello.` when unset, unless a tool is called. */
   readonly text?: string
   readonly reasoning?: string
-  /** Tools that it calls. */
+  /** Tools that the model calls. */
   readonly toolCalls?: readonly { readonly name: string; readonly arguments?: unknown }[]
   /** 10 when unset. */
   readonly inputTokens?: number
   /** 2 when unset. */
   readonly outputTokens?: number
-  /** A stream ends behind so many events, whatever is missing then. */
+  /** Ends a stream after this many events, complete or not. */
   readonly cutAfter?: number
 }
 
@@ -26,7 +26,7 @@ interface Asked {
   readonly stream: boolean
 }
 
-/** In the format that is asked for: by path, as the public APIs have them; chat completions of OpenAI otherwise. */
+/** In the format of the request: by path, as in the public APIs; by default OpenAI's chat completions. */
 export function modelReply(stub: LlmStub, { path, body }: StubCall): StubReply {
   const value = jsonIn(body)
   const at = path.split('?', 1)[0] as string

@@ -2,14 +2,14 @@ import { isObject, type JsonObject, type Request, readMessage } from '../../mcp/
 import { LATEST_SESSION_VERSION } from '../../mcp/protocol.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
-/** Something that a server offers: a name, or all that it says of it. */
+/** An item that a server offers: its name, or its whole description. */
 export type McpEntry = string | (JsonObject & { readonly name: string })
 
-/** An MCP server in memory. What is called but not listed is unknown to it. */
+/** An in-memory MCP server. Items that are not listed do not exist. */
 export interface McpStub {
-  /** `result`: of a call; text, a whole result with `content`, or any other value as JSON. */
+  /** `result`: of a call, as text, a whole result with `content`, or any other value as JSON. */
   readonly tools?: readonly McpEntry[]
-  /** `text`: of its one message. */
+  /** `text`: of its only message. */
   readonly prompts?: readonly McpEntry[]
   /** `uri` and `text`. */
   readonly resources?: readonly McpEntry[]
@@ -19,7 +19,7 @@ const INVALID_PARAMS = -32602
 const METHOD_NOT_FOUND = -32601
 
 export function mcpReply(server: McpStub, { method, body }: StubCall): StubReply {
-  // It has nothing to say by itself.
+  // It sends nothing unsolicited.
   if (method !== 'POST') return { status: method === 'DELETE' ? 200 : 405 }
   const message = readMessage(body)
   if (message.kind === 'unreadable') return { status: 400, body: message.problem }

@@ -11,12 +11,12 @@ import {
 } from '../../protobuf/ext-proc.ts'
 import type { StubReply } from './stub-transport.ts'
 
-/** bytes of one message: nothing here is larger than a body in memory. */
+/** Bytes of one message: bodies in memory are smaller. */
 const LONGEST = 64 * 1024 * 1024
 
 /**
- * A processing service that changes nothing but what `reply` says: for 200 its fields are set in the request, and its
- * body, a JSON object, is what expressions see as `extproc`; any other status is the answer that the client gets.
+ * A processing service that changes only what `reply` defines. For 200, its headers are set on the request, and its
+ * body, a JSON object, is exposed to expressions as `extproc`; any other status is the client's response.
  */
 export function answerStream(reply: StubReply, sent: Readable, on: ResponseHandler): { cancel(): void } {
   const sink = on.head(200, new HeaderList(['content-type', 'application/grpc']))
@@ -61,7 +61,7 @@ function bodyAnswer(part: NonNullable<ProcessingAsked['requestBody']>, mode: num
   return mode === BODY_MODES.fullDuplexStreamed ? { response: { bodyMutation: { streamedResponse: part } } } : {}
 }
 
-/** What a stub gives for expressions to see, if it is a JSON object. */
+/** The JSON object that a stub exposes to expressions, if any. */
 export function objectIn(body: string | Buffer | undefined): Readonly<Record<string, never>> | undefined {
   try {
     const value: unknown = JSON.parse(String(body))

@@ -2,7 +2,7 @@ import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
 const DOCUMENT = /^(.*)\/\.well-known\/(?:openid-configuration|oauth-authorization-server)(.*)$/
 
-/** The metadata of an identity provider that does as the standards say; undefined for a call of something else. */
+/** Standard metadata of an identity provider. Undefined for other calls. */
 export function providerReply({ method, path, authority, target, purpose }: StubCall): StubReply | undefined {
   const document = purpose?.subtype === 'Oidc' && method === 'GET' ? DOCUMENT.exec(path) : null
   if (document === null) return undefined

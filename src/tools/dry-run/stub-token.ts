@@ -4,8 +4,8 @@ import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 const ID_JAG = 'urn:ietf:params:oauth:token-type:id-jag'
 
 /**
- * A token endpoint that gives what it is asked for; undefined for a call of something else. Its tokens name whose they
- * are, so that a test sees who was given whose.
+ * A token endpoint that grants every request. Its tokens name their subject, so that tests can tell them apart.
+ * Undefined for other calls.
  */
 export function tokenReply({ body, purpose }: StubCall): StubReply | undefined {
   if (purpose?.subtype !== 'TokenExchange') return undefined
@@ -18,7 +18,7 @@ export function tokenReply({ body, purpose }: StubCall): StubReply | undefined {
   })
 }
 
-/** The subject of a token, or the token itself; of one that was given here, whose that is. */
+/** The subject of a token issued here, or the subject of any other token, or the token itself. */
 function wordOf(token: string): string {
   const { sub } = unverifiedClaims(token) ?? {}
   return encodeURIComponent(typeof sub === 'string' ? sub : token.replace(/^token-of-/, ''))

@@ -10,22 +10,22 @@ import { PROCESS } from '../../protobuf/ext-proc.ts'
 import type { Clock, Timer } from '../../runtime/runtime.ts'
 import { answerStream } from './stub-processor.ts'
 
-/** One call that would have gone out, with its whole body. */
+/** A call that would have been made, with its whole body. */
 export interface StubCall extends Omit<UpstreamRequest, 'body' | 'headers'> {
   readonly target: Target
-  /** As they go out: `host` first, what frames the body last. */
+  /** As sent: `host` first, body framing last. */
   readonly headers: HeaderList
   readonly body: Buffer
 }
 
-/** What stands in for the answer to one call. */
+/** The stub's answer to one call. */
 export interface StubReply {
   readonly status: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
   readonly body?: string | Buffer
-  /** ms until it comes. */
+  /** Delay in ms. */
   readonly delay?: number
-  /** It never comes: no connection can be made. */
+  /** No answer: the connection fails. */
   readonly unreachable?: boolean
 }
 
@@ -33,7 +33,10 @@ export function jsonReply(value: unknown): StubReply {
   return { status: 200, headers: [['content-type', 'application/json']], body: JSON.stringify(value) }
 }
 
-/** Answers each call and opens nothing. What could not be written or must not be called fails as it does on the way out. */
+/**
+ * Answers every call without opening connections. Calls that could not be sent or are forbidden fail as in the real
+ * transport.
+ */
 export function stubTransport(clock: Clock, answer: (call: StubCall) => StubReply): Transport {
   return {
     dispatch(target, request, on) {
@@ -70,7 +73,7 @@ export function stubTransport(clock: Clock, answer: (call: StubCall) => StubRepl
   }
 }
 
-/** Messages that are answered while they come, instead of a body that is read first. */
+/** Messages that are answered as they arrive, instead of a body that is read first. */
 function streamOf({ path, body }: UpstreamRequest): Readable | undefined {
   return path === PROCESS && body !== undefined && !Buffer.isBuffer(body) ? body : undefined
 }
@@ -87,7 +90,7 @@ function writtenHeaders(head: string, { version }: Target): HeaderList {
   for (const line of head.trimEnd().split('\r\n').slice(1)) {
     const at = line.indexOf(':')
     const name = line.slice(0, at)
-    // HTTP/2 has frames instead.
+    // HTTP/2 uses frames instead.
     if (version !== '2' || name !== 'transfer-encoding') headers.append(name, line.slice(at + 1).trim())
   }
   return headers
@@ -100,7 +103,7 @@ async function bodyOf({ body }: UpstreamRequest): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Whether a response is its head alone (RFC 9110 section 6.4.1). */
+/** Whether a response consists of its head alone (RFC 9110 section 6.4.1). */
 export function isBodyless(method: string, status: number | undefined): boolean {
   return method === 'HEAD' || status === 204 || status === 304
 }
@@ -116,7 +119,7 @@ function give({ status, headers = [], body = '', unreachable }: StubReply, metho
   sink.end()
 }
 
-/** Without those of the connection, as a gateway goes on with them; whole replies announce their length, streams cannot. */
+/** Without connection headers, as a gateway forwards them; whole responses have a length, streams do not. */
 function receivedHeaders(status: number, headers: NonNullable<StubReply['headers']>, length: number): HeaderList {
   const kept: string[] = []
   let connection = ''

@@ -7,39 +7,39 @@ import { providerReply } from './stub-provider.ts'
 import { tokenReply } from './stub-token.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
-/** What answers in the place of a service. */
+/** The answer in place of a service. */
 export interface Stub {
   /** 200 when unset. */
   readonly status?: number
   readonly headers?: readonly (readonly [name: string, value: string])[]
-  /** `{}` when unset. JSON is announced as such and everything else as plain text, unless `headers` say what it is. */
+  /** `{}` when unset. Sent as JSON if it is, otherwise as plain text, unless `headers` set the type. */
   readonly body?: string | Buffer
-  /** ms until the answer comes. */
+  /** Delay in ms. */
   readonly delay?: number
-  /** Nothing answers there. */
+  /** The service is unreachable. */
   readonly unreachable?: boolean
-  /** In place of `body`: a model's answer, in the API format of the call. */
+  /** Replaces `body`: a model's answer, in the API format of the call. */
   readonly llm?: LlmStub
-  /** In place of `body`: an MCP server. */
+  /** Replaces `body`: an MCP server. */
   readonly mcp?: McpStub
 }
 
 /**
  * By the name of a backend, an MCP target, an LLM provider or model, or by address (`host:port` or `host`). Several:
- * one for each call in turn, the last one for all that follow.
+ * one per call in order; the last one repeats.
  */
 export type Stubs = ReadonlyMap<string, Stub | readonly Stub[]>
 
-/** The stub for whatever has none of its own. */
+/** The fallback stub. */
 export const EVERYTHING = '*'
 
 export interface Answered {
-  /** Undefined: there is none for the call. */
+  /** Undefined if none applies. */
   readonly stub: string | undefined
   readonly reply: StubReply
 }
 
-/** Answers the calls of one gateway. What no stub is for gets 200 and as little as its protocol needs. */
+/** Answers the calls of one gateway. Calls without a stub get 200 with the minimum that their protocol requires. */
 export class StubSet {
   readonly #stubs: Stubs
   readonly #calls = new Map<string, number>()
@@ -48,7 +48,7 @@ export class StubSet {
     this.#stubs = stubs
   }
 
-  /** `names`: of what is called, the most precise one first. */
+  /** `names`: of the called part, most specific first. */
   answer(call: StubCall, names: readonly string[]): Answered {
     const stub = [...names, EVERYTHING].find(each => this.#stubs.has(each))
     return { stub, reply: replyOf(stub === undefined ? {} : this.#next(stub), call) }
@@ -97,9 +97,9 @@ function isJson(text: string): boolean {
   }
 }
 
-/** In the protocol of the part that is called; undefined where that is plain HTTP. */
+/** A reply in the protocol of the called part. Undefined for plain HTTP. */
 function spokenReply({ mcp, llm }: Stub, call: StubCall): StubReply | undefined {
-  // A named backend that an MCP target refers to is called as one.
+  // A named backend that an MCP target references is called as MCP.
   const kind = call.purpose === PRIMARY.Mcp ? 'mcp' : call.target.part?.kind
   if (mcp || kind === 'mcp') return mcpReply(mcp ?? {}, call)
   if (llm || kind === 'llm') return modelReply(llm ?? {}, call)

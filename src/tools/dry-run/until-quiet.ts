@@ -1,13 +1,13 @@
 import type { MemoryDownstream } from './memory-downstream.ts'
 
-/** ms of the wall: everything that could still come is in memory. */
+/** Real ms: everything still to come is in memory. */
 const QUIET = 50
-/** ms of the wall without an answer: signatures and passwords are verified beside this thread. */
+/** Real ms without an answer: signatures and passwords are verified off this thread. */
 const LONGEST = 20_000
 
 /**
- * Resolves when the response is complete; also when it has begun and says nothing more, as a stream does that stays open
- * for what servers say by themselves, and when no answer comes at all.
+ * Resolves when the response is complete, when it has begun and gone quiet, as a stream for unsolicited messages does,
+ * or when no answer comes at all.
  */
 export async function untilQuiet(out: MemoryDownstream): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()

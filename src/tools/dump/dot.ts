@@ -2,7 +2,7 @@ import { visible } from '../../diagnostics/visible.ts'
 import type { DumpDocument } from '../config-dump/model.ts'
 import { matchWords } from '../config-dump/views.ts'
 
-/** The ways through the gateway as a graph for Graphviz. */
+/** The paths through the gateway as a Graphviz graph. */
 export function dotOf(dump: DumpDocument): string {
   const lines = ['digraph gateway {', '  rankdir=LR;', '  node [shape=box];']
   const node = (id: string, label: string, more = '') => lines.push(`  ${quoted(id)} [label=${quoted(label)}${more}];`)

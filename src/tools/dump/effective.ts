@@ -6,8 +6,8 @@ import { visible } from '../../diagnostics/visible.ts'
 import type { DumpDocument, DumpPolicies, DumpRoute } from '../config-dump/model.ts'
 
 /**
- * The route that is meant by its key, `namespace/name`, name or the end of its key (`chat#2`). Throws a Failure when it
- * is none, or several.
+ * Finds a route by its key, `namespace/name`, name or the end of its key (`chat#2`). Throws a Failure if there is none,
+ * or several.
  */
 export function findRoute(dump: DumpDocument, wanted: string): DumpRoute {
   const ways: readonly ((route: DumpRoute) => boolean)[] = [
@@ -40,13 +40,13 @@ export interface EffectivePolicy {
   readonly spec: unknown
   readonly wonBy: readonly string[]
   readonly overridden: readonly string[]
-  /** Who wrote each field, where several levels have written the policy. */
+  /** The source of each field, if several levels declare the policy. */
   readonly fields: readonly EffectiveField[]
 }
 
 export type EffectiveField = NonNullable<DumpPolicies[string]['fields']>[number]
 
-/** All policies that a request on this route meets, in the order of the places where they run. */
+/** All policies that apply to a request on this route, in execution order. */
 export function effectivePolicies(dump: DumpDocument, route: DumpRoute): readonly EffectivePolicy[] {
   const listener = dump.listeners.find(({ key }) => key === route.listener)
   return [
@@ -56,7 +56,7 @@ export function effectivePolicies(dump: DumpDocument, route: DumpRoute): readonl
   ]
 }
 
-/** Each policy with its fields, who wrote them, and who was overridden. */
+/** Each policy with its fields, their sources, and overridden ones. */
 export function effectiveText(dump: DumpDocument, route: DumpRoute, paint: Paint): string {
   const policies = effectivePolicies(dump, route)
   const lines = [`${paint.bold(visible(`${route.namespace}/${route.name}`))} ${paint.dim(visible(route.origin))}`]

@@ -10,8 +10,8 @@ export interface PodDump {
 }
 
 /**
- * What `gwctl dump` prints of several pods: the same of each, under a heading or, where the format has them, a comment
- * with the pod's name; in JSON as `{pod, value}`. Throws a Failure.
+ * The output of `gwctl dump` for several pods: each dump under a heading, or a comment in formats that have them; in
+ * JSON as `{pod, value}`. Throws a Failure.
  */
 export function printPods(dumps: readonly PodDump[], wanted: Wanted, options: RenderOptions): string {
   const format = usualFormat(wanted)
@@ -39,7 +39,7 @@ export function printPods(dumps: readonly PodDump[], wanted: Wanted, options: Re
   }
 }
 
-/** Around a line that is JSON already. */
+/** Wraps a line that is JSON already. */
 function podLine(pod: string, line: string): string {
   return `{"pod":${JSON.stringify(pod)},"value":${line}}`
 }

@@ -16,11 +16,11 @@ export interface Wanted {
   readonly format: DumpFormat | undefined
   readonly effective: string | undefined
   readonly unused: boolean
-  /** Of the rows of one view. */
+  /** Selects rows of one view. */
   readonly select?: Selection
 }
 
-/** Throws a Failure `usage` for what cannot be printed, whatever the dump. */
+/** Throws a Failure `usage` for combinations that no dump supports. */
 export function checkWanted(wanted: Wanted): void {
   const format = usualFormat(wanted)
   const view = viewName(wanted.view)
@@ -28,7 +28,7 @@ export function checkWanted(wanted: Wanted): void {
   checkTogether(wanted, format)
 }
 
-/** What `gwctl dump` prints of what has been checked. `name` is the dump's, for messages. Throws a Failure. */
+/** The output of `gwctl dump`, after `checkWanted`. `name` is the dump's, for messages. Throws a Failure. */
 export function print(dump: Dump, name: string, wanted: Wanted, options: RenderOptions): string {
   const format = usualFormat(wanted)
   const text = printed(dump, name, { ...wanted, format }, options)
@@ -54,12 +54,12 @@ function printed(
   return renderWhole(dump, format)
 }
 
-/** The named format, or that which what is wanted is best read in. */
+/** The given format, or the best one for what is wanted. */
 export function usualFormat({ view = 'all', format, effective, unused }: Wanted): DumpFormat {
   return format ?? (effective !== undefined || unused || view !== 'all' ? 'table' : 'yaml')
 }
 
-/** What would be left out without a word is refused. */
+/** Rejects options that would silently have no effect. */
 function checkTogether({ view = 'all', effective, unused }: Wanted, format: DumpFormat): void {
   const flag = effective !== undefined ? '--effective' : unused ? '--unused' : undefined
   const help = 'Leave one of them out.'

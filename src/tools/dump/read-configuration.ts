@@ -13,8 +13,8 @@ interface ConfigurationPlace extends InputPlace {
 }
 
 /**
- * What `gwctl run` would load from a file, a directory of resources or stdin, as the admin server would tell it. Nothing
- * is started; variables may be unset. Throws a Failure `input` that says what is wrong with the configuration.
+ * What `gwctl run` would load from a file, a directory of resources or stdin, as the admin server would report it.
+ * Starts nothing; variables may be unset. Throws a Failure `input` with the mistakes of the configuration.
  */
 export async function readConfiguration(path: string, place: ConfigurationPlace, version: string): Promise<Dump> {
   const texts = await readServed(path, place)

@@ -9,15 +9,15 @@ export type DumpFormat = (typeof FORMATS)[number]
 
 export interface RenderOptions {
   readonly paint: Paint
-  /** Columns of the terminal. */
+  /** Terminal width. */
   readonly width?: number
-  /** A column with the lines that made each object. */
+  /** Adds a column with the defining lines of each object. */
   readonly showOrigin: boolean
-  /** For people: why a table is not there. */
+  /** For people: why there is no table. */
   note(text: string): void
 }
 
-/** The whole dump as it came. */
+/** The whole dump, unchanged. */
 export function renderWhole(dump: Dump, format: 'yaml' | 'json' | 'jsonl'): string {
   if (format === 'json') return `${JSON.stringify(dump, null, 2)}\n`
   if (format === 'yaml') return printYaml(dump)
@@ -31,10 +31,10 @@ export function renderRows(
   { columns, rows }: View,
   format: Exclude<DumpFormat, 'dot'>,
   options: RenderOptions,
-  /** Said instead of a table without rows. */
+  /** Printed instead of an empty table. */
   none: string,
 ): string {
-  // An object with several rows, such as a backend with many endpoints, is one object.
+  // An object with several rows, such as a backend with many endpoints, counts once.
   const values = [...new Set(rows.map(row => row.value))]
   if (format === 'json') return `${JSON.stringify(values, null, 2)}\n`
   if (format === 'jsonl') return values.map(value => `${JSON.stringify(value)}\n`).join('')

@@ -3,16 +3,16 @@ import { dumpFields } from '../../config/dump.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import type { View } from '../config-dump/views.ts'
 
-/** Keeps some rows of a view; `name` is the view's. */
+/** Filters the rows of a view; `name` is the view's. */
 export type Selection = (view: View, name: string) => View
 
-/** The whole object: CEL reserves some words that are fields here, such as `namespace`. */
+/** The whole object: CEL reserves some words that are field names here, such as `namespace`. */
 const SELF = 'self'
 
 /**
- * Keeps the rows whose object a CEL expression holds for. Its variables are the fields that `-o json` prints, and `self`,
- * the object; one without a field that the expression needs is not kept. The selection throws a Failure `usage` for an
- * expression that is none, or that fails for all.
+ * Keeps the rows whose object satisfies a CEL expression. Its variables are the fields that `-o json` prints, and
+ * `self`, the object; objects without a field that the expression needs are dropped. The selection throws a Failure
+ * `usage` if the expression is invalid, or fails for all.
  */
 export function selectBy(expression: string): Selection {
   return (view, name) => {

@@ -7,7 +7,7 @@ export interface Unused {
   readonly origin: string
 }
 
-/** What nothing leads to, and policies that have no effect anywhere because narrower ones win. */
+/** Unreferenced objects, and policies without effect because narrower ones win everywhere. */
 export function unusedOf(dump: DumpDocument): readonly Unused[] {
   const used = backendsNamedIn(dump)
   const listening = new Set(dump.routes.map(route => route.listener))

@@ -26,7 +26,7 @@ const HELP = `Type an expression, for example request.method == "GET"; Tab compl
 const HELP_WORDS: ReadonlySet<string> = new Set([':help', ':h', ':?', '?', 'help'])
 const QUIT_WORDS: ReadonlySet<string> = new Set([':quit', ':q', ':exit', 'quit', 'exit'])
 
-/** Asks for one expression after the other and answers each, over the same state. Throws a Failure `interrupted`. */
+/** Prompts for expressions and evaluates each over the same state. Throws a Failure `interrupted`. */
 export async function promptForExpressions(state: EvalState, first: Phase, place: PromptPlace): Promise<void> {
   const { stdin, stdout, paint } = place
   const secrets = secretsOf(state)
@@ -99,7 +99,7 @@ function guess(name: string): string {
   return meant === undefined ? `: there are ${known.join(', ')}` : `: ${meant}`
 }
 
-/** Names that may go on where the line ends: variables of the phase, or fields of what stands before the last dot. */
+/** Completions at the end of the line: variables of the phase, or fields of the expression before the last dot. */
 function completions(line: string, phase: Phase, state: EvalState): [string[], string] {
   const [word = ''] = /[\w.]*$/.exec(line) ?? []
   const dot = word.lastIndexOf('.')

@@ -8,7 +8,9 @@ import { type InputPlace, readInput } from '../input/input-files.ts'
 import { singleRequest } from '../test-file/client.ts'
 import { testRequest } from '../test-file/test-file.ts'
 
-/** A request as test cases write it: `method`, `url` or `path`, `headers`, `body`, `json`, `jwt` … Throws a Failure. */
+/**
+ * A request in the form of test cases: `method`, `url` or `path`, `headers`, `body`, `json`, `jwt` … Throws a Failure.
+ */
 export async function readRequest(file: string, io: InputPlace): Promise<DryRequest> {
   const document = await readDocument(file, io)
   const found: Diagnostic[] = []
@@ -23,7 +25,7 @@ export async function readRequest(file: string, io: InputPlace): Promise<DryRequ
   })
 }
 
-/** Variables by name, as YAML or JSON; `{` begins a text that is one. Throws a Failure. */
+/** Variables by name, as YAML or JSON, from a file or, if it begins with `{`, the text itself. Throws a Failure. */
 export async function readContext(given: string, io: InputPlace): Promise<Readonly<Record<string, unknown>>> {
   const inline = given.trimStart().startsWith('{')
   const document = inline ? documentIn('--context', given) : await readDocument(given, io)

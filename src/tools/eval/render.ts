@@ -8,7 +8,7 @@ import type { Evaluated, Evaluation, Refusal } from '../expressions/evaluate.ts'
 import { hide, plain, valueText } from '../expressions/value-text.ts'
 import { cellsOf } from '../terminal/cells.ts'
 
-/** The name of an expression that stands in no file. */
+/** The name of an expression without a file. */
 const NAME = 'expression'
 
 /** As `validate` shows it in a file. */
@@ -28,7 +28,7 @@ export function refusalText(text: string, { code, problem }: Refusal, paint: Pai
   return renderDiagnostic(diagnostic, { textOf: () => text, cwd: '/' }, { paint })
 }
 
-/** Why there is no value, below the part that has none. */
+/** The reason below the part that failed. */
 export function failureText(text: string, failed: Evaluated, paint: Paint): string {
   const { error = '', span = [0, text.length], help } = failed
   const range = createLines(text).range(...span)
@@ -43,11 +43,11 @@ export function failureText(text: string, failed: Evaluated, paint: Paint): stri
 interface EvaluationView {
   readonly format: 'text' | 'json'
   readonly steps: boolean
-  /** Texts that must not be shown. */
+  /** Texts that must not be displayed. */
   readonly secrets: readonly string[]
 }
 
-/** The value, the type where nothing was evaluated, or the value of each part. Empty where there is none. */
+/** The value, the type if nothing was evaluated, or the value of each part. Empty if there is none. */
 export function renderEvaluation(evaluation: Evaluation, { format, steps, secrets }: EvaluationView): string {
   const { phase, whole } = evaluation
   if (format === 'json') {
@@ -63,10 +63,10 @@ function plainly({ value, ...rest }: Evaluated) {
   return value === undefined ? rest : { ...rest, value: plain(value) }
 }
 
-/** Cells of the expressions' column; a longer one has its value below. */
+/** Width of the expressions' column; the value of a longer one is below it. */
 const WIDEST = 48
 
-/** Each part with its value, and the whole last. */
+/** Each part with its value; the whole comes last. */
 function stepsText({ steps, whole }: Evaluation, secrets: readonly string[]): string {
   const rows = [...steps, whole].map(each => ({ part: oneLine(each.expression), each }))
   const width = Math.max(...rows.map(({ part }) => cellsOf(part)).filter(cells => cells <= WIDEST), 0)

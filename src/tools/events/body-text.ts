@@ -1,9 +1,9 @@
-/** JSON set out in lines, other text as it is; bytes that are not text are counted, with the first of them in hexadecimal. */
+/** Formatted JSON, other text as it is; for binary data its size, and the first bytes in hexadecimal. */
 export function textOf(bytes: Buffer): string {
   return jsonLines(plainText(bytes))
 }
 
-/** The same, without any change to what is text. */
+/** The same, with text unchanged. */
 export function plainText(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
@@ -12,7 +12,7 @@ export function plainText(bytes: Buffer): string {
   }
 }
 
-/** JSON set out in lines, other text as it is. */
+/** Formatted JSON, other text as it is. */
 export function jsonLines(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)

@@ -5,23 +5,23 @@ import type { TraceEvent, TraceMessage, TraceMessageType } from '../../trace/tra
 import { TRACE_EVENT, TRACE_MESSAGES } from '../../trace/trace-event-schema.ts'
 import { isRecord, publicEventTranslator } from './public-events.ts'
 
-/** A message of a kind that this version does not know: shown as it is. */
+/** A message of an unknown kind, shown as it is. */
 export interface UnknownMessage {
   readonly type: 'unknown'
   readonly name: string
   readonly value: unknown
 }
 
-/** An event that came from outside and has been checked. */
+/** A validated event from outside. */
 export type ReadEvent = Omit<TraceEvent, 'message'> & {
   readonly message: TraceMessage | UnknownMessage
-  /** Which of the streams that a recording is made of, from 0: a gateway that was lost and came back begins another. */
+  /** The index of the stream within the recording: a gateway that was lost and came back begins another one. */
   readonly stream: number
 }
 
-/** Reads one recording. */
+/** Decodes one recording. */
 export interface EventReader {
-  /** The event in a JSON text; undefined when it is none: a stream survives an event that cannot be read. */
+  /** The event in a JSON text. Undefined if it is invalid: a stream survives unreadable events. */
   read(text: string): ReadEvent | undefined
 }
 
@@ -39,10 +39,10 @@ export function createEventReader(): EventReader {
       }
       const event = readEvent(translate(value) ?? value)
       if (event === undefined) return undefined
-      // Within a stream numbers rise; another one begins anew, and so do its numbers of requests.
+      // Numbers increase within a stream; a new stream restarts them, and the request numbers.
       if (event.seq <= last) stream++
       last = event.seq
-      // Nothing ends before it begins, whatever a file says.
+      // Nothing ends before it begins, whatever the file says.
       const length = event.from !== undefined && event.from > event.at ? { from: event.at } : {}
       return { ...event, ...length, stream }
     },
@@ -51,7 +51,7 @@ export function createEventReader(): EventReader {
 
 function readEvent(value: unknown): Omit<ReadEvent, 'stream'> | undefined {
   if (validate(value)) return value as TraceEvent
-  // Of a kind that this version does not know, or none at all.
+  // Of an unknown kind, or not an event.
   const event = checked(TRACE_EVENT, value)
   if (event === undefined) return undefined
   const { message } = event

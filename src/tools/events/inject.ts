@@ -6,21 +6,21 @@ import { connectionReason } from '../admin/connection-reason.ts'
 import { type CurlRequest, parseCurl } from '../curl/curl-request.ts'
 
 export interface PreparedRequest {
-  /** Which of the gateway's requests it is. */
+  /** Identifies the request in the gateway. */
   readonly expression: string
   /** Resolves when it has been answered, or cannot be. */
   readonly answered: Promise<void>
   send(): void
 }
 
-/** What the words after `--` ask for. Throws a Failure: `usage`, or `input` for a file that cannot be read. */
+/** Parses the words after `--`. Throws a Failure: `usage`, or `input` for a file that cannot be read. */
 export function parseInjected(words: readonly string[], cwd: string): CurlRequest {
   return parseCurl(words, { cwd, example: "gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'" })
 }
 
 /**
- * Connects and waits: the gateway is then told to watch the requests of this connection before one is sent on it.
- * Throws a Failure: `usage`, `input`, or `unreachable` when nobody listens.
+ * Connects without sending: the gateway is first told to watch the requests of this connection. Throws a Failure:
+ * `usage`, `input`, or `unreachable` if nothing listens.
  */
 export async function prepareRequest(
   words: readonly string[],
@@ -44,7 +44,7 @@ export async function prepareRequest(
   return { expression: `source.port == ${port}`, answered, send: () => void sent.end(wanted.body) }
 }
 
-/** Sends a request and takes its response; resolves with the status. Throws a Failure `unreachable`. */
+/** Sends a request and reads its response; resolves with the status. Throws a Failure `unreachable`. */
 export function sendRequest(wanted: CurlRequest): Promise<number> {
   return new Promise((done, fail) => {
     const sent = startRequest(wanted)
@@ -65,7 +65,7 @@ function unreachable({ url }: CurlRequest, error: Error): Failure {
   })
 }
 
-/** Of a URL, at the place that it says to connect to; to be ended by the caller. `path`: as it is sent. */
+/** Starts a request at the address to connect to; the caller ends it. `path`: as sent. */
 export function startRequest(wanted: CurlRequest, path = `${wanted.url.pathname}${wanted.url.search}`): ClientRequest {
   const { url, method, headers, body, connectTo, insecure } = wanted
   const secure = url.protocol === 'https:'
@@ -77,7 +77,7 @@ export function startRequest(wanted: CurlRequest, path = `${wanted.url.pathname}
     path,
     headers: headersOf(url, headers, body),
     agent: false,
-    // Of an address, none is asked for (RFC 6066 section 3).
+    // Not sent for addresses (RFC 6066 section 3).
     ...(secure ? { rejectUnauthorized: !insecure, servername: ipVersion(hostname) === 0 ? hostname : '' } : {}),
   }
   return (secure ? requestHttps : requestHttp)(options)
@@ -88,6 +88,6 @@ function headersOf(url: URL, headers: CurlRequest['headers'], body: CurlRequest[
   for (const [name, value] of headers) out[name.toLowerCase()] = [...(out[name.toLowerCase()] ?? []), value]
   const { host: [host = url.host] = [] } = out
   if (body !== undefined) out['content-length'] = [String(body.length)]
-  // Node takes one host and no list of them.
+  // Node accepts a single host, not a list.
   return { ...out, host }
 }

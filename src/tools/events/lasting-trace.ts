@@ -10,12 +10,12 @@ import {
   type TraceRequest,
 } from '../admin/admin-client.ts'
 
-/** Whether the gateway of a recording is there. */
+/** Whether the gateway of a recording is reachable. */
 export class Link {
   #lost: Failure | undefined
   onChange: () => void = () => {}
 
-  /** Why it is not; undefined while it is. */
+  /** Why it is not. Undefined while it is. */
   get lost(): Failure | undefined {
     return this.#lost
   }
@@ -30,13 +30,13 @@ export interface LastingTrace extends TraceConnection {
   readonly link: Link
 }
 
-/** Milliseconds between two attempts: a gateway that restarts is back soon, one that is gone need not be asked often. */
+/** Retry delays in ms: a gateway that restarts is back soon, one that is gone is retried less often. */
 const PAUSES = { first: 250, most: 2000 }
 
 /**
- * Follows requests through restarts of the gateway: when it is lost, it is asked again until it is back, for as many
- * requests and seconds as are left. So nothing is watched that was not asked for; that also is why it takes `follow`
- * only. Throws a Failure when the gateway cannot be reached to begin with, or refuses what it is asked.
+ * Follows requests across restarts of the gateway: when it is lost, it is retried until it is back, for the remaining
+ * requests and seconds. So nothing is watched beyond what was asked for, which is also why it requires `follow`. Throws
+ * a Failure if the gateway is unreachable at first, or rejects the request.
  */
 export async function openLastingTrace(
   admin: AdminServer,
@@ -50,7 +50,7 @@ export async function openLastingTrace(
   const options = { signal: closed.signal, patience: patienceWith(admin, clock) }
   let connection = await openTrace(admin, request, options)
 
-  /** undefined: closed, or the time is up. */
+  /** undefined: closed, or timed out. */
   async function reopened(left: number): Promise<TraceConnection | undefined> {
     for (let ms = PAUSES.first; ; ms = Math.min(ms * 2, PAUSES.most)) {
       await pause(Math.min(ms, until - clock.mono()), closed.signal, clock)
@@ -76,7 +76,7 @@ export async function openLastingTrace(
           else return next.value
         }
       } catch (error) {
-        // All that was asked for was on its way: there is nothing left to ask for.
+        // Nothing of what was asked for remains.
         if (!isLoss(error) || left <= 0) throw error
         link.change(error)
       }
@@ -97,7 +97,7 @@ export async function openLastingTrace(
   }
 }
 
-/** Resolves after so many milliseconds, or when the signal is aborted. */
+/** Resolves after a delay in ms, or when the signal is aborted. */
 function pause(ms: number, signal: AbortSignal, clock: Clock): Promise<void> {
   return new Promise(resolve => {
     const done = () => {

@@ -1,8 +1,8 @@
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Turns the events of the public system (agentgateway) into ours: it numbers neither events nor requests, and one
- * stream is one request. The result is read like any event; undefined for what is not an event of that system.
+ * Converts events of the public system (agentgateway) to ours: it numbers neither events nor requests, and one stream
+ * is one request. The result is decoded like any event. Undefined for anything but an event of that system.
  */
 export function publicEventTranslator(): (value: unknown) => Json | undefined {
   let seq = 0
@@ -31,7 +31,7 @@ export function isRecord(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** A message that has no counterpart stays as it is, and so does one whose parts are not where they are expected. */
+/** Messages without a counterpart or of unexpected structure are left unchanged. */
 function messageOf(m: Json): Json {
   switch (m.type) {
     case 'requestSnapshot':

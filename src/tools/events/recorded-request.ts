@@ -3,15 +3,15 @@ import type { DryRequest } from '../dry-run/dry-run.ts'
 import type { ReadEvent } from './events.ts'
 import type { RequestTrace } from './state.ts'
 
-/** What a trace knows of the request itself. */
+/** What a trace contains of the request itself. */
 export interface RecordedRequest extends DryRequest {
-  /** Header fields whose values are not in the trace: credentials, but for the one that `jwt` or `apiKey` tells of. */
+  /** Headers whose values are not in the trace: credentials, except the one in `jwt` or `apiKey`. */
   readonly redacted: readonly string[]
-  /** Bytes of the body, as far as somebody has read it; with `body` unset, it was too long for the trace. */
+  /** Size of the body, as far as anything read it; if `body` is unset, it was too long for the trace. */
   readonly bodyBytes: number
-  /** Whether the header announces a body. */
+  /** Whether the headers announce a body. */
   readonly sentBody: boolean
-  /** The status that the backend answered with, where one did. */
+  /** The status of the backend, if it responded. */
   readonly upstreamStatus: number | undefined
 }
 
@@ -28,7 +28,7 @@ export function recordedRequest({ method, url, steps }: RequestTrace): RecordedR
   return {
     method,
     url,
-    // The length follows from the body, and the connection is another one.
+    // The length follows from the body, and the connection is a new one.
     headers: fields.filter(([name, value]) => value !== '<redacted>' && !/^(content-length|connection)$/i.test(name)),
     body: body?.type === 'body' && !body.truncated ? Buffer.from(body.base64, 'base64') : undefined,
     ...(jwt && { jwt: withoutTimes(jwt) }),
@@ -46,16 +46,16 @@ export function recordedRequest({ method, url, steps }: RequestTrace): RecordedR
   }
 }
 
-/** Where a token or a key travels unless a policy says otherwise. */
+/** The default location of a token or key. */
 const CREDENTIAL = /^authorization$/i
 
-/** Whom policies have found it to be from. */
+/** The caller that policies have authenticated. */
 function callerOf(messages: readonly ReadEvent['message'][]): Pick<HeadSnapshot, 'jwt' | 'apiKey'> {
   const heads = messages.flatMap(message => (message.type === 'snapshot' ? [message.state] : []))
   return heads.findLast(({ jwt, apiKey }) => jwt !== undefined || apiKey !== undefined) ?? {}
 }
 
-/** It is sent again at another time. */
+/** The request is sent again at another time. */
 function withoutTimes({ exp: _, nbf: __, iat: ___, ...claims }: Readonly<Record<string, unknown>>) {
   return claims
 }

@@ -3,7 +3,7 @@ import { createEventReader } from './events.ts'
 import type { Recording } from './recording.ts'
 import { addEvents, EMPTY, type RequestTrace } from './state.ts'
 
-/** Told of a text that is not an event; the recording goes on. */
+/** Receives each text that is not an event; the recording continues. */
 export type Unreadable = (text: string) => void
 
 export function unreadableNote(text: string): string {
@@ -11,8 +11,8 @@ export function unreadableNote(text: string): string {
 }
 
 /**
- * Each request when it has ended; those that are still running when the recording ends come last. They come also when
- * it breaks off, before that is thrown: what is known of a request that was cut off may be just what the reader is after.
+ * Yields each request when it has ended, and those that are still running at the end. If the recording breaks off, they
+ * are yielded before that is thrown: a request that was cut off may be just what the reader is after.
  */
 export async function* recordedRequests(recording: Recording, unreadable: Unreadable): AsyncGenerator<RequestTrace> {
   const reader = createEventReader()
@@ -37,7 +37,7 @@ export async function* recordedRequests(recording: Recording, unreadable: Unread
   yield* state.requests
 }
 
-/** What is made of each of them, for documents that are written at the end; of a recording that never began, it is thrown. */
+/** Converts each of them, for documents that are written at the end. Throws if the recording never began. */
 export async function collectRequests<T>(
   recording: Recording,
   unreadable: Unreadable,

@@ -9,21 +9,21 @@ import { type InputPlace, nameOf, statFile } from '../input/input-files.ts'
 import { createEventReader } from './events.ts'
 import { type Link, openLastingTrace } from './lasting-trace.ts'
 
-/** The JSON text of each event, from wherever it comes. Reading throws a Failure when it ends before it should. */
+/** The JSON text of each event, from any source. Throws a Failure if it ends early. */
 export interface Recording {
   readonly texts: AsyncIterable<string>
-  /** For people: `http://127.0.0.1:15000`, `trace.jsonl`. */
+  /** For display: `http://127.0.0.1:15000`, `trace.jsonl`. */
   readonly name: string
-  /** The machine that the gateway runs on, where it is a running one. */
+  /** The machine of a running gateway. */
   readonly host?: string
-  /** Of a recording that waits for a gateway that has gone. */
+  /** Set for a recording that waits for a lost gateway. */
   readonly link?: Link
   close(): void
 }
 
 const LIMITS = { requests: 1000, seconds: 3600 }
 
-/** Throws a Failure `usage` for an expression that no gateway takes, before one is looked for. */
+/** Throws a Failure `usage` for an invalid expression, before a gateway is contacted. */
 export async function checkExpression(text: string | undefined): Promise<void> {
   if (text === undefined || text.trim() === '') return
   const { createCelCompiler } = await import('../../cel/compiler.ts')
@@ -33,7 +33,10 @@ export async function checkExpression(text: string | undefined): Promise<void> {
   throw new Failure('usage', `--where: invalid expression: ${message}`, help === undefined ? {} : { help })
 }
 
-/** What the flags of `gwctl trace` ask the server for. `always` follows without a flag. `own`: which request is meant besides. Throws a Failure `usage`. */
+/**
+ * Converts the flags of `gwctl trace` to a request. `always` follows without a flag. `own`: a further condition on the
+ * request. Throws a Failure `usage`.
+ */
 export function traceRequest(
   flags: {
     readonly where?: string | undefined
@@ -47,7 +50,7 @@ export function traceRequest(
   const seconds = flags.for === undefined ? LIMITS.seconds : Math.max(1, Math.ceil(flags.for / 1000))
   if (seconds > LIMITS.seconds) throw new Failure('usage', 'a trace follows for at most 1h: it makes requests slower.')
   const follow = always || flags.follow || flags.limit !== undefined || flags.for !== undefined
-  // As from a variable of the shell that is not set: it would pick every request.
+  // As from an unset shell variable: it would select every request.
   if (flags.where?.trim() === '') throw new Failure('usage', '--where is empty: it takes an expression.')
   const conditions = [
     ...(flags.where === undefined ? [] : [own === undefined ? flags.where : `(${flags.where})`]),
@@ -60,15 +63,18 @@ export function traceRequest(
 }
 
 export interface LiveOptions {
-  /** So many milliseconds without a request are a failure. */
+  /** Fail after so many ms without a request. */
   readonly wait?: number | undefined
-  /** Resolves when the request that is meant has been answered: that nobody has seen it by then is a failure. */
+  /** Resolves when the watched request has been answered: it is a failure if no event has arrived by then. */
   readonly answered?: Promise<void> | undefined
-  /** Several requests are followed through restarts of the gateway. One is not: another may not be what was meant. */
+  /**
+   * Several requests are followed across restarts of the gateway. A single one is not: another may not be the intended
+   * one.
+   */
   readonly lasting: boolean
 }
 
-/** What a running gateway does from now on; resolves when it is watching. */
+/** The events of a running gateway from now on; resolves once it is watching. */
 export async function liveRecording(
   admin: AdminServer,
   request: TraceRequest,
@@ -81,7 +87,7 @@ export async function liveRecording(
   const { link } = connection
   return {
     texts: untilEnd(connection, nameWithoutScheme(admin), options),
-    // Of several pods it may be another one by then.
+    // With several pods it may have changed by then.
     get name() {
       return nameWithoutScheme(admin)
     },
@@ -95,11 +101,11 @@ function nameWithoutScheme({ name }: AdminServer): string {
   return name.replace(/^http:\/\//, '')
 }
 
-/** Writes every event of a recording to a file as it passes, one JSON text per line. Throws a Failure `input`. */
+/** Also writes every event of a recording to a file, one JSON text per line. Throws a Failure `input`. */
 export async function kept(recording: Recording, path: string, cwd: string): Promise<Recording> {
   try {
     const file = await fileFor(path, cwd)
-    // Who is recorded may become known later.
+    // The name of the source may change later.
     return Object.create(recording, { texts: { value: writtenTo(recording.texts, file, path) } }) as Recording
   } catch (error) {
     recording.close()
@@ -107,14 +113,14 @@ export async function kept(recording: Recording, path: string, cwd: string): Pro
   }
 }
 
-/** An empty file to write to. Throws a Failure `input`. */
+/** Creates an empty file. Throws a Failure `input`. */
 export function fileFor(path: string, cwd: string): Promise<FileHandle> {
   return open(resolve(cwd, path), 'w').catch(error => {
     throw cannotWrite(path, error)
   })
 }
 
-/** Throws a Failure `input`: the disk may be full by now. */
+/** Throws a Failure `input`: the disk may be full. */
 export function appendTo(file: FileHandle, path: string, text: string): Promise<void> {
   return file.appendFile(text).catch(error => {
     throw cannotWrite(path, error)
@@ -132,10 +138,10 @@ async function* writtenTo(texts: AsyncIterable<string>, file: FileHandle, path: 
   }
 }
 
-/** A saved trace: JSON Lines, or a stream as the admin server sends it. `-` is stdin, read as it comes. */
+/** A saved trace: JSON Lines, or a stream in the admin server's format. `-` is stdin, streamed. */
 export function savedRecording(path: string, place: InputPlace): Recording {
   let input: NodeJS.ReadableStream | undefined
-  // Opened by whoever reads it: nobody else would hear that it cannot be.
+  // Opened by its reader, since nothing else would get the error.
   const open = () => {
     input = path === '-' ? place.stdin : openedFile(path, resolve(place.cwd, path))
     return input
@@ -147,7 +153,7 @@ export function savedRecording(path: string, place: InputPlace): Recording {
   }
 }
 
-/** Milliseconds that an event may be later than the answer to its request. */
+/** ms that an event may lag behind the response to its request. */
 const LATE_MS = 1000
 
 async function* untilEnd(

@@ -1,15 +1,15 @@
 import type { ReadEvent } from './events.ts'
 import { wordsOf } from './steps.ts'
 
-/** What is known of the watched requests, in the order they started. */
+/** The watched requests, in the order they started. */
 export interface TraceState {
   readonly requests: readonly RequestTrace[]
-  /** Older requests that had to make room. */
+  /** Number of older requests that were evicted. */
   readonly forgotten: number
 }
 
 export interface RequestTrace {
-  /** Tells requests of several workers and streams apart. */
+  /** Unique over workers and streams. */
   readonly key: string
   readonly stream: number
   readonly id: string
@@ -17,17 +17,17 @@ export interface RequestTrace {
   readonly url: string
   /** Path and query. */
   readonly path: string
-  /** What the request is to an MCP server or a model: `tools/call echo`, `gpt-5 openAI`; empty for others. */
+  /** The request in terms of MCP or an LLM: `tools/call echo`, `gpt-5 openAI`; empty for others. */
   readonly about: string
   readonly source: string
-  /** Wall clock, `12:30:45`; empty when the start was not seen. */
+  /** Wall clock, `12:30:45`; empty if the start was not seen. */
   readonly time: string
-  /** undefined while the request runs, or when its end was not seen. */
+  /** undefined while the request runs, or if its end was not seen. */
   readonly end: { readonly status: number | null; readonly at: number; readonly error: string | undefined } | undefined
-  /** The stream was over before the request. */
+  /** The stream ended before the request. */
   readonly broken: boolean
   readonly steps: readonly Step[]
-  /** Events lost on the way or left out here. */
+  /** Events lost in transit or dropped here. */
   readonly lost: number
 }
 
@@ -42,7 +42,7 @@ const MAX_STEPS = 5000
 
 export const EMPTY: TraceState = { requests: [], forgotten: 0 }
 
-/** `state` with what `events` tell; neither is changed. */
+/** `state` updated with `events`, as a copy. */
 export function addEvents(state: TraceState, events: readonly ReadEvent[]): TraceState {
   if (events.length === 0) return state
   const changed = new Map<string, RequestTrace>()
@@ -65,7 +65,7 @@ export function addEvents(state: TraceState, events: readonly ReadEvent[]): Trac
   return { requests: requests.slice(excess), forgotten: state.forgotten + excess }
 }
 
-/** `state` when nothing more is to come of its stream. */
+/** `state` after the end of its stream. */
 export function breakOff(state: TraceState): TraceState {
   return { ...state, requests: state.requests.map(broken) }
 }
@@ -74,14 +74,14 @@ function broken(request: RequestTrace): RequestTrace {
   return request.end === undefined && !request.broken ? { ...request, broken: true } : request
 }
 
-/** Whatever its status: gRPC tells of a failure elsewhere, and a response may be cut off behind its head. */
+/** Regardless of status: gRPC reports failures elsewhere, and a response may be cut off after its head. */
 export function hasFailed({ status, error }: NonNullable<RequestTrace['end']>): boolean {
   return status === null || status >= 500 || (status < 400 && error !== undefined)
 }
 
 /**
- * The step that explains the outcome: of a failed request what the backend answered, when that was passed on, or the
- * first step that failed; else the last one.
+ * The step that explains the outcome: for a failed request, the backend's response if it was passed on, or the first
+ * failed step; otherwise the last one.
  */
 export function decidingStep({ end, steps: all }: RequestTrace, steps: readonly Step[] = all): Step | undefined {
   if (end === undefined || !(hasFailed(end) || (end.status ?? 0) >= 400)) return steps.at(-1)
@@ -128,7 +128,7 @@ function withEvent(request: RequestTrace, event: ReadEvent): RequestTrace {
       return { ...request, method, url, path: pathOf(url) }
     }
     case 'mcp':
-      // The name of a tool comes with a later event of the same request.
+      // A tool's name comes in a later event of the same request.
       if (message.name === undefined && request.about !== '') return request
       return { ...request, about: [message.method, message.name].filter(Boolean).join(' ') }
     case 'a2a':

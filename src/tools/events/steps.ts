@@ -1,7 +1,7 @@
 import type { A2aFacts } from '../../http/exchange.ts'
 import type { ReadEvent } from './events.ts'
 
-/** What a step is called and what it says, in one line each. */
+/** The title of a step and its details, in one line each. */
 export interface StepWords {
   readonly label: string
   readonly text: string
@@ -68,9 +68,9 @@ export function wordsOf({ message: m }: Pick<ReadEvent, 'message'>): StepWords {
   }
 }
 
-/** The end of a long key, which is what tells it from its neighbours; a namespace that is the default says nothing. */
+/** The end of a long key, which distinguishes it from its neighbours; the default namespace is omitted. */
 export function shortKey(key: string): string {
-  // What a policy calls without a name of its own is known by the policy, and by where it is written.
+  // An anonymous callee is identified by its policy and location.
   const inline = /\/([^/]+)->/.exec(key)
   if (inline) return inline[1] as string
   const parts = key.split('/').filter(part => part !== '')
@@ -105,7 +105,7 @@ function tried(count: number, none: boolean): string {
 
 type Rule = Extract<ReadEvent['message'], { type: 'authorization' }>['rules'][number]
 
-/** No `deny` matches, every `require` does, and so does one `allow` where there are any. */
+/** No `deny` matches, every `require` does, and one `allow` does if there are any. */
 function decidingRule(result: string, rules: readonly Rule[]): string {
   const of = (mode: string) => rules.filter(rule => rule.mode === mode)
   const allowed = of('allow').find(({ matched }) => matched)

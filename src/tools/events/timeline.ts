@@ -2,7 +2,7 @@ import { collectRequests, type Unreadable } from './recorded-requests.ts'
 import type { Recording } from './recording.ts'
 import type { RequestTrace, Step } from './state.ts'
 
-/** One line of Chrome's trace event format; times in microseconds. */
+/** An entry in Chrome's trace event format; times in microseconds. */
 interface TimelineEvent {
   readonly ph: 'M' | 'X' | 'i'
   readonly name: string
@@ -15,8 +15,8 @@ interface TimelineEvent {
 }
 
 /**
- * A recording as one document for viewers of timelines (Perfetto, `chrome://tracing`, speedscope): a process for each
- * worker, a row for each request, its steps with what they took and the config lines that they are about.
+ * A recording as a document for timeline viewers (Perfetto, `chrome://tracing`, speedscope): a process per worker, a
+ * row per request, its steps with durations and config lines.
  */
 export async function timelineDocument(
   recording: Recording,
@@ -26,7 +26,7 @@ export async function timelineDocument(
   const requests = [...made].sort((a, b) => beginOf(a) - beginOf(b))
   const rows = requests.flatMap(rowsOf).map((row, i) => eventsOf(row, i + 1))
   const workers = new Set(requests.map(workerOf))
-  // Viewers write the number behind the name.
+  // Viewers append the number to the name.
   const names = [...workers].map(pid => named('process_name', pid, 0, 'worker'))
   const lines = [...names, ...rows.flat()].map(event => JSON.stringify(event))
   const text = `{"displayTimeUnit":"ms","traceEvents":[\n${lines.join(',\n')}\n]}\n`
@@ -36,11 +36,11 @@ export async function timelineDocument(
 interface TimelineRow {
   readonly request: RequestTrace
   readonly steps: readonly Step[]
-  /** The row of the request itself; others hold what goes on beside its steps. */
+  /** The row of the request itself; other rows have what runs concurrently with its steps. */
   readonly first: boolean
 }
 
-/** In one row, viewers show what lies within something else, but leave out what overlaps with it. */
+/** Viewers show nested entries of a row, but drop overlapping ones. */
 function rowsOf(request: RequestTrace): TimelineRow[] {
   const rows: { steps: Step[]; open: number[] }[] = [{ steps: [], open: [endOf(request)] }]
   for (const step of [...request.steps].sort(byBeginThenLength)) {
@@ -87,7 +87,7 @@ function beginOf({ steps }: RequestTrace): number {
   return started?.type === 'requestStarted' ? Date.parse(started.time) * 1000 : 0
 }
 
-/** Microseconds after it began. */
+/** Microseconds since its start. */
 function endOf({ end, steps }: RequestTrace): number {
   return end?.at ?? steps.at(-1)?.event.at ?? 0
 }

@@ -34,8 +34,8 @@ export type Explained =
   | { readonly about: 'variable'; readonly facts: VariableFacts }
 
 /**
- * What gwctl knows about a code, a field or a variable; `recursive`: with everything below the field. Throws a usage
- * Failure that names the nearest topic.
+ * Explains a code, a field or a variable. `recursive`: including everything below the field. Throws a usage Failure
+ * that names the nearest topic.
  */
 export function explain(topic: string, recursive = false): Explained {
   const code = topic.toUpperCase()
@@ -104,7 +104,7 @@ function fieldFacts(topic: string, recursive: boolean): FieldFacts {
   throw unknown(`there is no field ${found.unknown} in ${at}`, found.unknown, known, names)
 }
 
-/** `more`: names that may be meant, too many to list. */
+/** `more`: other candidates, too many to list. */
 function unknown(message: string, word: string, known: readonly string[], more: readonly string[] = []): Failure {
   const guess = didYouMean(word, new Set([...known, ...more]))
   const list = known.length === 0 ? '' : ` There is: ${known.join(', ')}.`

@@ -3,7 +3,7 @@ import { typeNames } from '../../schema/describe.ts'
 
 type AnyField = Field<unknown, FieldMode>
 
-/** A field as people read about it. */
+/** A field for display. */
 export interface FieldFacts {
   /** `binds[].listeners[].name`. */
   readonly path: string
@@ -21,7 +21,7 @@ export interface FieldFacts {
   readonly deprecated?: string
   readonly rules: readonly string[]
   readonly fields: readonly FieldSummary[]
-  /** Where a value may be written in more than one way: what each of them holds. `fields` are those of the first. */
+  /** The alternative forms of a value, with the content of each. `fields` are those of the first. */
   readonly forms?: readonly FieldForm[]
   /** Paths of other fields of the same name. */
   readonly others?: readonly string[]
@@ -40,18 +40,18 @@ export interface FieldSummary {
   readonly type: string
   readonly doc: string
   readonly required: boolean
-  /** What it holds in turn, where everything was asked for; left out where that would repeat what it stands in. */
+  /** Nested fields, if requested; omitted where they would repeat an enclosing object. */
   readonly fields?: readonly FieldSummary[]
 }
 
 export interface Missing {
-  /** The part of the path that there is no field for, and what there is instead. */
+  /** The part of the path without a field, and the existing alternatives. */
   readonly unknown: string
   readonly at: string
   readonly known: readonly string[]
 }
 
-/** Follows `binds.listeners[0].name` (indices may be left out) through a declaration. */
+/** Resolves `binds.listeners[0].name` (indices are optional) in a declaration. */
 export function findField(
   root: string,
   schema: Schema<unknown>,
@@ -82,7 +82,7 @@ export function findField(
   return factsOf(path, steps.at(-1) ?? root, node, field, recursive)
 }
 
-/** What the field holds; its own fields come with their first lines, and theirs too when `recursive`. */
+/** The field with its own fields and their summaries, or all descendants if `recursive`. */
 export function factsOf(
   path: string,
   name: string,
@@ -118,19 +118,19 @@ function formFacts({ object, suffix }: Form, path: string, recursive: boolean): 
   return { path: at, rules: rulesOf(object), fields: summaries(object, at, recursive ? [object] : undefined) }
 }
 
-/** Every field whose path ends with `steps`, the one that stands highest first. */
+/** Every field whose path ends with `steps`, shallowest first. */
 export function fieldsNamed(root: string, schema: Schema<unknown>, steps: readonly string[]): readonly string[] {
   return [...fieldsBelow(root, schema)].flatMap(({ path, names }) => (endsWith(names, steps) ? [path] : []))
 }
 
 export interface FieldPlace {
   readonly path: string
-  /** The names on the way, without what stands for any name. */
+  /** The names along the path, without placeholders. */
   readonly names: readonly string[]
   readonly field: AnyField
 }
 
-/** Every field of a declaration, level by level. What several places have in common comes once, at the highest. */
+/** Every field of a declaration, level by level. Shared parts come once, at the shallowest place. */
 export function* fieldsBelow(root: string, schema: Schema<unknown>): Generator<FieldPlace> {
   const seen = new Set<ObjectNode>()
   let level: readonly (readonly [path: string, names: readonly string[], node: Node])[] = [[root, [], schema.node]]
@@ -158,7 +158,7 @@ function endsWith(names: readonly string[], steps: readonly string[]): boolean {
   return from >= 0 && steps.every((step, i) => names[from + i]?.toLowerCase() === step.toLowerCase())
 }
 
-/** `around` holds the objects that these fields stand in, when what they hold is wanted too. */
+/** `around`: the enclosing objects, if nested fields are wanted. */
 function summaries(object: ObjectNode, path: string, around?: readonly ObjectNode[]): FieldSummary[] {
   return Object.entries(object.fields).map(([name, { schema, doc, mode }]) => {
     const summary = {
@@ -191,11 +191,11 @@ function join(path: string, name: string): string {
 
 interface Form {
   readonly object: ObjectNode
-  /** `[]` for each list around it. */
+  /** `[]` for each enclosing list. */
   readonly suffix: string
 }
 
-/** The objects that a value may be or hold, the first one as `objectOf` finds it. */
+/** The objects that a value may be or contain, first the one that `objectOf` finds. */
 function formsOf(node: Node): readonly Form[] {
   switch (node.kind) {
     case 'object':
@@ -213,7 +213,7 @@ function formsOf(node: Node): readonly Form[] {
   }
 }
 
-/** The object that a value is or holds: through lists, short forms and recursion. */
+/** The object that a value is or contains, through lists, short forms and recursion. */
 function objectOf(node: Node): ObjectNode | undefined {
   switch (node.kind) {
     case 'object':
@@ -239,7 +239,7 @@ function firstObject(schemas: readonly (Schema<unknown> | undefined)[]): ObjectN
   return undefined
 }
 
-/** What stands under any name. */
+/** The value type of a map. */
 function mapOf(node: Node): Node | undefined {
   switch (node.kind) {
     case 'map':

@@ -2,9 +2,9 @@ import { printYaml } from '../../diagnostics/print-yaml.ts'
 import type { CodeFacts, Explained, VariableFacts } from './explain.ts'
 import type { FieldFacts, FieldForm, FieldSummary } from './fields.ts'
 
-/** Columns without a terminal, and at most: longer lines are hard to read. */
+/** Default and maximum width: longer lines are hard to read. */
 const WIDEST = 100
-/** Columns of a wrapped text at least, however little room there is. */
+/** Minimum width of wrapped text, however narrow the terminal is. */
 const NARROWEST = 24
 
 /** For people; `columns` of their terminal. */
@@ -40,7 +40,7 @@ function fieldText(facts: FieldFacts, width: number): string {
   return `${titleOf(facts)}\n\n${doc}${table(rowsOf(facts), width)}${forms ?? below}${also}`
 }
 
-/** One of the ways in which the value may be written. */
+/** One of the alternative forms of the value. */
 function formText({ path, rules, fields }: FieldForm, width: number): string {
   const said = rules.length === 0 ? '' : `${wrap(rules.join('; '), '  ', width)}\n`
   return `\nFIELDS OF ${path.endsWith('[]') ? 'EACH ITEM, AS A LIST' : 'A MAP'}\n${said}${fieldList(fields, width)}`
@@ -50,7 +50,7 @@ export function titleOf({ path }: FieldFacts): string {
   return path === '' ? 'standalone configuration' : path
 }
 
-/** What there is to say about a field, each with its name. */
+/** The facts about a field, with their labels. */
 export function rowsOf(facts: FieldFacts): [string, string][] {
   return [
     ['type', facts.type],
@@ -66,7 +66,7 @@ export function rowsOf(facts: FieldFacts): [string, string][] {
   ].filter((row): row is [string, string] => row[1] !== undefined)
 }
 
-/** With what they hold in turn, the tree says more than the words. */
+/** With nested fields, the tree says more than their summaries. */
 function fieldList(fields: readonly FieldSummary[], width: number): string {
   if (fields.some(field => field.fields)) return tree(fields, '  ')
   const rows = fields.map(({ name, required, doc }) => [name, required ? 'required' : '', doc])

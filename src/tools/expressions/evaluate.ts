@@ -7,7 +7,7 @@ import type { CelScope, Problem } from '../../schema/builder.ts'
 import { failedPlace } from './failed-place.ts'
 import type { EvalState } from './state.ts'
 
-/** Moments that expressions are written for, by the names that people give. */
+/** Evaluation phases, by the names that users give. */
 export const PHASES = {
   connection: 'connection',
   request: 'request',
@@ -20,14 +20,14 @@ export const PHASES = {
 } as const satisfies Readonly<Record<string, CelScope>>
 export type Phase = keyof typeof PHASES
 
-/** An expression, or a part of one, and what came of it: a value, or why it has none. */
+/** An expression or part of one, with its outcome: a value, or the reason why there is none. */
 export interface Evaluated {
   readonly expression: string
-  /** As the checker sees it before anything is known of the request. */
+  /** The static type. */
   readonly type: string
   readonly value?: unknown
   readonly error?: string
-  /** Where in the whole expression the failure is. */
+  /** The location of the failure in the whole expression. */
   readonly span?: readonly [start: number, end: number]
   readonly help?: string
 }
@@ -35,7 +35,7 @@ export interface Evaluated {
 export interface Evaluation {
   readonly phase: Phase
   readonly whole: Evaluated
-  /** Inner ones first; the whole is not among them. */
+  /** Inner ones first, without the whole. */
   readonly steps: readonly Evaluated[]
 }
 
@@ -45,7 +45,7 @@ export interface Refusal {
   readonly problem: Problem
 }
 
-/** Checks the expression for a phase; its value, and that of its parts, are there when `state` is. */
+/** Checks the expression for a phase; with `state`, also evaluates it and its parts. */
 export function evaluate(text: string, phase: Phase, state: EvalState | undefined): Evaluation | Refusal {
   const cel = createCelCompiler()
   const compiled = cel.compile(text, PHASES[phase], 'any')
@@ -63,7 +63,7 @@ export function evaluate(text: string, phase: Phase, state: EvalState | undefine
   return { phase, whole: evaluated.at(-1) as Evaluated, steps: evaluated.slice(0, -1) }
 }
 
-/** Names of the fields of an expression's value, those first that a variable may have. */
+/** The field names of an expression's value, valid variable names first. */
 export function fieldsAt(text: string, phase: Phase, state: EvalState): readonly string[] {
   const declared = fieldNames(text).filter(name => visible(variableAt(`${text}.${name}`) ?? NO_FIELD, PHASES[phase]))
   const outcome = outcomeOf(createCelCompiler(), text, phase, state)
@@ -76,7 +76,7 @@ const NO_FIELD = { type: 'dyn', doc: '' } as const
 
 const CODES = { syntax: 'GW301', type: 'GW302', size: 'GW303' } as const
 
-/** Undefined for a part that is none by itself. */
+/** Undefined for a part that is not an expression by itself. */
 function outcomeOf(cel: CelCompiler, text: string, phase: Phase, { exchange, extra }: EvalState): Outcome | undefined {
   const compiled = cel.compile(text, PHASES[phase], 'any')
   return 'problem' in compiled ? undefined : compiled.evaluate(exchange, extra)

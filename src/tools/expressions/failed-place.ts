@@ -9,8 +9,8 @@ interface FailedPlace {
 }
 
 /**
- * A failure tells where it begins. When a name stands there, it is the first of its fields, from left to right, that is
- * not there; otherwise it is the smallest of the parts that fail. `at`: undefined where the failure does not tell.
+ * A failure reports its start position. If a name begins there, it is the first of its fields, from left to right, that
+ * is absent; otherwise the smallest failing part. `at`: undefined if the failure has no position.
  */
 export function failedPlace(
   text: string,

@@ -6,7 +6,7 @@ import { holdsNoEvents } from '../events/recording.ts'
 import { type InputPlace, MAX_RECORDED, nameOf, readInput } from '../input/input-files.ts'
 import { type EvalState, stateOf } from './state.ts'
 
-/** State as it was at one event of a recorded trace: `FILE#SEQ`, or its last event. Throws a Failure `input`. */
+/** The state at one event of a recorded trace: `FILE#SEQ`, or its last event. Throws a Failure `input`. */
 export async function recordedState(
   place: string,
   given: Readonly<Record<string, unknown>>,
@@ -31,7 +31,7 @@ export async function recordedState(
   return stateAt(own, given)
 }
 
-/** State after the last of these events, which are of one request. */
+/** The state after the last of these events, which belong to one request. */
 export function stateAt(events: readonly ReadEvent[], given: Readonly<Record<string, unknown>>): EvalState {
   const messages = events.map(({ message }) => message)
   const started = messages.find(message => message.type === 'requestStarted')
@@ -69,7 +69,7 @@ function responseOf({ status = 0, headers }: HeadSnapshot) {
   return { status, headers: list }
 }
 
-/** What other events tell of variables; the rest is not in a trace. */
+/** Variables known from other events; the rest is not in a trace. */
 function factsOf(messages: readonly ReadEvent['message'][]): Readonly<Record<string, unknown>> {
   const out: Record<string, unknown> = {}
   for (const message of messages) {

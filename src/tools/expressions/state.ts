@@ -11,14 +11,14 @@ import type { DryRequest } from '../dry-run/dry-run.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
-/** What an expression is evaluated over. */
+/** The input of an evaluation. */
 export interface EvalState {
   readonly exchange: Exchange
-  /** Variables that were given by name: they win. */
+  /** Variables given by name, which take precedence. */
   readonly extra: Json
 }
 
-/** The state of a request that has come in, and no further. `time`: ms since the epoch. */
+/** The state of a request on arrival. `time`: ms since the epoch. */
 export function stateOf(request: DryRequest, time: number, given: Json): EvalState {
   const headers = new HeaderList()
   for (const [name, value] of request.headers) headers.append(name, value)
@@ -39,7 +39,7 @@ export function stateOf(request: DryRequest, time: number, given: Json): EvalSta
   return { exchange, extra: { ...bodyVariables(request.body), ...given } }
 }
 
-/** Variables of protocols, as far as the body says them. */
+/** Protocol variables that follow from the body. */
 function bodyVariables(body: Buffer | undefined): Json {
   const message = jsonIn(body)
   if (message === undefined) return {}
@@ -59,7 +59,7 @@ function jsonIn(body: Buffer | undefined): Json | undefined {
   }
 }
 
-/** Throws a Failure `input` for a name that no variable has. */
+/** Throws a Failure `input` for an unknown variable name. */
 export function checkVariables(given: Json, file: string): void {
   const known = VARIABLES.map(({ name }) => name)
   const wrong = Object.keys(given).find(name => !known.includes(name))
@@ -74,7 +74,7 @@ export function checkVariables(given: Json, file: string): void {
   )
 }
 
-/** The texts that results must not show: whatever a trace would leave out, and the credential within. */
+/** Texts that must not appear in results: everything that a trace would redact, and the credential within. */
 export function secretsOf({ exchange: { request }, extra }: EvalState): readonly string[] {
   const given = ['request', 'response'].flatMap(name => fieldsIn((extra[name] as Json | undefined)?.headers) ?? [])
   const values = [request.headers, ...given].flatMap(hiddenIn)

@@ -1,11 +1,11 @@
 import { printableJson } from '../../diagnostics/render/json.ts'
 
-/** JSON. Bytes are text where they are some, and none of the secrets is shown. */
+/** As JSON. Bytes are shown as text if possible, secrets are masked. */
 export function valueText(value: unknown, secrets: readonly string[]): string {
   return hide(JSON.stringify(plain(value)) ?? 'null', secrets)
 }
 
-/** None of the secrets is left in the text. */
+/** Masks all secrets in the text. */
 export function hide(json: string, secrets: readonly string[]): string {
   const hidden = secrets.reduce(
     (text, secret) => text.replaceAll(JSON.stringify(secret).slice(1, -1), '<redacted>'),
@@ -14,7 +14,7 @@ export function hide(json: string, secrets: readonly string[]): string {
   return printableJson(hidden)
 }
 
-/** What JSON has no form for as it has one. */
+/** Converts values without a JSON form. */
 export function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   if (Buffer.isBuffer(value)) {

@@ -1,18 +1,17 @@
 import { type ExecFileException, execFile, execFileSync } from 'node:child_process'
 import { Failure } from '../../diagnostics/failure.ts'
 
-/** bytes of one answer. */
+/** Bytes of one answer. */
 const MAX_ANSWER = 256 * 1024 * 1024
-/** ms: a repository may name files that never end, or that nobody writes to. */
+/** ms: a repository may reference files that never end or block. */
 const PATIENCE = 60_000
 
 /**
- * A repository's own configuration runs nothing, and nothing is fetched. The commands that are used here read objects
- * only: they neither look at the index nor at the working tree, so that filters and text conversions, which have names
- * of the repository's choice, are not asked for.
+ * Disables everything that a repository's own configuration could run, and fetching. The commands used here read only
+ * objects, not the index or working tree, so filters and text conversions, which the repository can name, do not run.
  */
 const SETTINGS = [
-  // A folder of the tree that looks like a bare repository is none. Known since Git 2.38.
+  // A folder of the tree that looks like a bare repository is not used as one. Supported since Git 2.38.
   'safe.bareRepository=explicit',
   'core.fsmonitor=false',
   'core.hooksPath=/dev/null',
@@ -29,7 +28,7 @@ const SETTINGS = [
   'gc.auto=0',
 ].flatMap(setting => ['-c', setting])
 
-/** Of what git is told by the environment, that which says where the repository is, as git itself tells its hooks. */
+/** Environment variables that locate the repository, which git sets for its hooks. */
 const PASSED_ON: ReadonlySet<string> = new Set([
   'GIT_DIR',
   'GIT_COMMON_DIR',
@@ -48,14 +47,14 @@ function gitCall(folder: string, args: readonly string[]) {
   const kept = Object.entries(process.env).filter(([name]) => !/^GIT_/i.test(name) || PASSED_ON.has(name))
   const env = {
     ...Object.fromEntries(kept),
-    // Nothing is asked for, written, or fetched, whatever the repository's configuration allows.
+    // Never prompts, writes or fetches, whatever the repository's configuration allows.
     GIT_TERMINAL_PROMPT: '0',
     GIT_OPTIONAL_LOCKS: '0',
     GIT_NO_LAZY_FETCH: '1',
     GIT_ALLOW_PROTOCOL: 'none',
     GIT_ATTR_NOSYSTEM: '1',
     GIT_PAGER: 'cat',
-    // What git says is looked at.
+    // The messages are parsed.
     LC_ALL: 'C',
   }
   const limits = { maxBuffer: MAX_ANSWER, timeout: PATIENCE, killSignal: 'SIGKILL', windowsHide: true } as const
@@ -63,8 +62,8 @@ function gitCall(folder: string, args: readonly string[]) {
 }
 
 /**
- * What git prints when it runs in a folder. Throws a Failure `usage` where there is no git or no repository, and what
- * `failed` makes of any other failure.
+ * The output of git in a folder. Throws a Failure `usage` without git or a repository, and the result of `failed` for
+ * other failures.
  */
 export function runGit(
   folder: string,
@@ -74,18 +73,18 @@ export function runGit(
 ): Promise<Buffer> {
   const call = gitCall(folder, args)
   return new Promise((resolved, rejected) => {
-    // Not `promisify`: in the bundle `execFile` loads late, and so lacks the property that tells how to do that.
+    // Not `promisify`: in the bundle `execFile` is loaded lazily and lacks the property that `promisify` uses.
     const child = execFile('git', call.args, { ...call.options, encoding: 'buffer' }, (error, out, stderr) => {
       if (error === null) resolved(out)
       else rejected(missing(error, stderr.toString(), folder) ?? failed(error))
     })
-    // Where git fails at once, its answer says why.
+    // If git fails at once, its output has the reason.
     child.stdin?.on('error', () => {})
     child.stdin?.end(input)
   })
 }
 
-/** The same for whoever cannot wait; undefined on any failure. */
+/** The same, synchronously. Undefined on any failure. */
 export function runGitNow(folder: string, args: readonly string[]): Buffer | undefined {
   const call = gitCall(folder, args)
   try {
@@ -95,7 +94,7 @@ export function runGitNow(folder: string, args: readonly string[]): Buffer | und
   }
 }
 
-/** Throws a Failure `usage` for what is not a revision in the repository of a folder. */
+/** Throws a Failure `usage` if it is not a revision in the repository of a folder. */
 export async function checkRevision(folder: string, revision: string, help: string): Promise<void> {
   const unknown = (cause?: unknown) =>
     new Failure('usage', `git does not know the revision ${revision}.`, { cause, help })

@@ -1,4 +1,4 @@
-/** A glob as a test of paths with `/`: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any number of directories. */
+/** A glob that tests paths with `/`: `*`, `?`, `[a-z]`, `{a,b}` and `**` for any number of directories. */
 export type Glob = (path: string) => boolean
 
 export function isGlob(text: string): boolean {
@@ -40,7 +40,7 @@ function expandBraces(pattern: string): string[] {
   return done
 }
 
-/** Every pair of positions is looked at once, so that no pattern takes longer than its length times the path's. */
+/** Examines each pair of positions once, so the time is bounded by pattern length times path length. */
 function matchParts(pattern: readonly string[], parts: readonly string[]): boolean {
   let reachable = new Set([0])
   for (const part of pattern) {
@@ -54,7 +54,7 @@ function matchParts(pattern: readonly string[], parts: readonly string[]): boole
   return reachable.has(parts.length)
 }
 
-/** Greedy with one way back: to the last `*`. */
+/** Greedy with a single backtracking point: the last `*`. */
 function matchPart(pattern: string, text: string): boolean {
   if (text.startsWith('.') && !pattern.startsWith('.')) return false
   let p = 0
@@ -79,7 +79,7 @@ function matchPart(pattern: string, text: string): boolean {
   return p >= pattern.length
 }
 
-/** How much of the pattern takes this character; 0 when it does not. */
+/** The length of the pattern element that matches this character; 0 if it does not match. */
 function matchChar(pattern: string, at: number, char: string): number {
   const symbol = pattern[at]
   if (symbol === '?') return 1

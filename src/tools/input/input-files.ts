@@ -8,16 +8,16 @@ import { leadsOut, placeOf } from '../../files/place.ts'
 import { MAX_FILE, NotReadable, readAnyFile, readRegularFile } from '../../files/read-file.ts'
 import { type Glob, globRoot, isGlob, parseGlob } from './globs.ts'
 
-/** bytes of what programs have written: dumps, recordings. */
+/** Bytes of files written by programs: dumps, recordings. */
 export const MAX_RECORDED = 256 * 1024 * 1024
 
-/** Where a command's input comes from. `stdin` is asked for only when `-` is named. */
+/** The source of a command's input. `stdin` is read only if `-` is given. */
 export interface InputPlace {
   readonly cwd: string
   readonly stdin: NodeJS.ReadableStream
-  /** Nothing on stdin is not a failure. */
+  /** Empty stdin is not a failure. */
   readonly allowEmpty?: boolean
-  /** Links may lead anywhere: the files belong to whoever runs the gateway. */
+  /** Follow links anywhere: the files belong to whoever runs the gateway. */
   readonly trusted?: boolean
 }
 
@@ -29,23 +29,23 @@ export interface InputText {
 
 /** A file to check. */
 export interface InputFile {
-  /** As shown in findings: as it was named, or below the directory that was. */
+  /** As shown in findings: as given, or relative to the given directory. */
   readonly file: string
   /** Absolute; undefined for stdin. */
   readonly path: string | undefined
-  /** By itself, and not because it is in a directory. */
+  /** Given explicitly, not found in a directory. */
   readonly named: boolean
 }
 
 export interface Inputs {
   readonly files: readonly InputFile[]
-  /** Of directories: what looks like configuration by its name and is none. */
+  /** From directories: files with a configuration's name that are none. */
   readonly skipped: readonly { readonly file: string; readonly reason: string }[]
-  /** What was named and is not there. */
+  /** Given paths that do not exist. */
   readonly failures: readonly Failure[]
 }
 
-/** Finds the files that the paths mean: files, directories, globs, and stdin for `-`. Each file comes once. */
+/** Resolves paths: files, directories, globs, and `-` for stdin. Each file occurs once. */
 export function findInputs(paths: readonly string[], cwd: string, stdinName = '<stdin>'): Inputs {
   const files = new Map<string, InputFile>()
   const found: Found = { skipped: [], failures: [] }
@@ -93,23 +93,23 @@ function expandGlob(pattern: string, cwd: string, into: Found): InputFile[] {
   })
 }
 
-/** A file of test cases, by its name. */
+/** A test file, by its name. */
 export function isTestFile(file: string): boolean {
   return /\.gwtest\.(?:ya?ml|jsonc?)$/i.test(file)
 }
 
 const CONFIGURATION = /\.(?:ya?ml|jsonc?)$/i
-/** Whether a file below a directory is one of those that the directory stands for. */
+/** Whether a file below a directory is included when the directory is given. */
 export function isConfiguration(path: string): boolean {
   const folders = path.split('/').slice(0, -1)
   const hidden = path.split('/').some(name => name.startsWith('.'))
   return CONFIGURATION.test(path) && !hidden && !folders.some(name => NOT_ENTERED.has(name))
 }
 
-/** What packages and version control keep is not ours, and neither is anything hidden. */
+/** Package and version control directories are not ours, nor are hidden ones. */
 const NOT_ENTERED: ReadonlySet<string> = new Set(['node_modules', '__pycache__'])
 
-/** Files below a directory by name, links to directories not followed: they may lead back. */
+/** Files below a directory by name, without following links to directories, which may be cyclic. */
 function* walk(folder: string, into: Found, wanted = (name: string) => CONFIGURATION.test(name)): Generator<string> {
   let entries: ReturnType<typeof entriesOf>
   try {
@@ -135,10 +135,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true
 }
 
-/**
- * Reads one named file, or stdin for `-`, of at most so many bytes. Throws an input Failure that says what is wrong
- * with it.
- */
+/** Reads a file, or stdin for `-`, up to a size. Throws an input Failure with the reason. */
 export async function readInput(path: string, place: InputPlace, most = MAX_FILE): Promise<InputText> {
   const input =
     path === '-'
@@ -148,12 +145,12 @@ export async function readInput(path: string, place: InputPlace, most = MAX_FILE
   return { file: input.file, text }
 }
 
-/** What a path that may be `-` is called in a sentence. */
+/** The name of a path for messages; it may be `-`. */
 export function nameOf(path: string): string {
   return path === '-' ? 'stdin' : path
 }
 
-/** The bytes of a file and the text that they are. Throws an input Failure that says what is wrong with it. */
+/** The bytes of a file and their text. Throws an input Failure with the reason. */
 export async function readInputFile(
   input: InputFile,
   place: InputPlace,
@@ -166,19 +163,19 @@ export async function readInputFile(
   return { bytes, text }
 }
 
-/** White space, comments and the marks between documents, as of a chart that renders nothing. */
+/** White space, comments and document separators, as from a chart that renders nothing. */
 function holdsNothing(text: string): boolean {
   return !/^(?![ \t]*(?:#|\r?$)|(?:---|\.\.\.)[ \t]*(?:#|\r?$))/m.test(text)
 }
 
-/** Most often the command before the pipe has failed, and the shell has gone on. */
+/** Usually the command before the pipe has failed. */
 function emptyStdin(text: string): Failure {
   return new Failure('input', text.trim() === '' ? 'stdin is empty.' : 'stdin holds nothing but comments.', {
     help: 'Has the command before the pipe failed? `set -o pipefail` makes the shell stop then.',
   })
 }
 
-/** The text that the bytes of a file are. Throws an input Failure when they are none. */
+/** Decodes the bytes of a file. Throws an input Failure if they are not text. */
 export function inputText(file: string, bytes: Buffer, most = MAX_FILE): string {
   if (bytes.length > most) throw tooLarge(file, most)
   const read = readText(bytes)
@@ -210,7 +207,7 @@ function readBytes(name: string, path: string, { cwd, trusted = false }: InputPl
   }
 }
 
-/** Throws an input Failure when there is no file of that name. */
+/** Throws an input Failure if the file does not exist. */
 export function statFile(name: string, path: string): Stats {
   const info = statOf(name, path)
   if (info === undefined) throw missing(name, path)
@@ -218,7 +215,7 @@ export function statFile(name: string, path: string): Stats {
   return info
 }
 
-/** Undefined when nothing is there. Throws an input Failure when the system does not tell. */
+/** Undefined if it does not exist. Throws an input Failure on other errors. */
 export function statOf(name: string, path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })
@@ -245,7 +242,7 @@ async function readStream(stream: NodeJS.ReadableStream, most: number): Promise<
   return Buffer.concat(chunks)
 }
 
-/** With the nearest existing names of the first directory on the way that lacks its next part. */
+/** Suggests similar names in the deepest existing directory. */
 function missing(path: string, full: string): Failure {
   let folder = dirname(full)
   let name = basename(full)
@@ -257,7 +254,7 @@ function missing(path: string, full: string): Failure {
   try {
     names = readdirSync(folder)
   } catch {
-    // Nothing to suggest then.
+    // No suggestions then.
   }
   const guess = didYouMean(name, names)
   const where = folder === dirname(full) ? '' : ` (there is no ${visible(name)} in ${visible(folder)})`

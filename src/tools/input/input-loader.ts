@@ -7,9 +7,9 @@ import type { Runtime } from '../../runtime/runtime.ts'
 import { holdsResources, loadInput, type RunOptions } from '../check/check-documents.ts'
 import type { InputText } from './input-files.ts'
 
-/** What is asked for during a compilation, kept over those that follow. */
+/** Caches what a compilation requests, across compilations. */
 interface Keeper {
-  /** `partial`: what is not asked for stays. */
+  /** `partial`: unused entries are kept. */
   begin(partial: boolean): void
   abandon(): void
 }
@@ -20,13 +20,13 @@ interface Held extends Standing {
 }
 
 /**
- * Loads a configuration again and again, as `run` does. Of resources it remembers what they came to: when one route has
- * changed since, only that one is read, translated and compiled.
+ * Reloads a configuration repeatedly, as `run` does. For resources, it keeps their decoded form: if a single route has
+ * changed, only that one is read, translated and compiled.
  */
 export class InputLoader {
   readonly #keeper: Keeper
   #held: Held | undefined
-  /** Of the last load: whether one route was enough. */
+  /** Whether the last load was limited to one route. */
   quick = false
 
   constructor(keeper: Keeper) {
@@ -68,7 +68,7 @@ export class InputLoader {
   }
 }
 
-/** The one resource in which the texts differ from those that are held; undefined when there is more to it. */
+/** The only resource that differs between the texts and those in cache. Undefined if there is more to it. */
 async function changedResource(texts: readonly InputText[], held: Held) {
   if (texts.length !== held.texts.length || texts.some(({ file }, i) => file !== held.texts[i]?.file)) return undefined
   const differ = texts.flatMap((now, i) => (now.text === held.texts[i]!.text ? [] : [[held.texts[i]!, now] as const]))
@@ -91,7 +91,7 @@ function lineOf({ document, path }: Resource): number {
   return document.origin([...path, 'kind']).line
 }
 
-/** The only document that differs, if all after it stay on their lines. */
+/** The only document that differs, if all later ones stay on their lines. */
 function changedPart(old: string, now: string) {
   const [before, after] = [documentsIn(old), documentsIn(now)]
   if (before.length !== after.length) return undefined
@@ -106,7 +106,7 @@ function linesIn(text: string): number {
   return text.split('\n').length - 1
 }
 
-/** Read as if it stood that many lines further down; undefined unless there is one, and nothing to say about it. */
+/** Decoded as if it were that many lines further down. Undefined unless there is exactly one, without findings. */
 async function onlyResource(file: string, text: string, lines: number): Promise<Resource | undefined> {
   const source = parseSource(file, text)
   const documents = source.documents.map(document => movedDown(document, lines))
@@ -117,7 +117,7 @@ async function onlyResource(file: string, text: string, lines: number): Promise<
   return found.resources.length === 1 && found.skipped.length === 0 && !told ? only : undefined
 }
 
-/** Nothing is said of it before all is read again, so that its place in the file is all that counts. */
+/** Any finding causes a full reload, so only its position in the file matters. */
 function movedDown(document: SourceDocument, lines: number): SourceDocument {
   return {
     ...document,

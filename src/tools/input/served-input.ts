@@ -11,7 +11,7 @@ import {
   statOf,
 } from './input-files.ts'
 
-/** The text of one file, or those of the resources in a directory. Throws a Failure when there is nothing to serve. */
+/** The text of a file, or the texts of the resources in a directory. Throws a Failure if there is nothing to serve. */
 export async function readServed(path: string, place: InputPlace): Promise<readonly InputText[]> {
   if (isTestFile(path)) {
     const help = `\`gwctl test ${path}\` runs them. Name the configuration that they are about.`
@@ -29,7 +29,7 @@ export async function readServed(path: string, place: InputPlace): Promise<reado
   })
 }
 
-/** Throws an input Failure when the system does not tell. */
+/** Throws an input Failure on a system error. */
 export function isDirectory(path: string, cwd: string): boolean {
   return statOf(path, resolve(cwd, path))?.isDirectory() === true
 }

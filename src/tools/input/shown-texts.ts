@@ -1,7 +1,7 @@
 import { type ConcealText, textConcealer } from '../../cluster/conceal-text.ts'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
 
-/** What may be shown of the files that these findings are about; their secrets are `*`. */
+/** The texts of the files with these findings, with secrets masked by `*`. */
 export async function shownTexts(
   texts: ReadonlyMap<string, string>,
   diagnostics: readonly Diagnostic[],
@@ -18,7 +18,7 @@ export async function shownTexts(
   }
 }
 
-/** What conceals the secrets of these texts. */
+/** Masks the secrets of these texts. */
 export function concealerFor(texts: readonly string[]): Promise<ConcealText> {
   return textConcealer({ resources: texts.some(text => /\bkind\b/.test(text)) })
 }

@@ -28,26 +28,26 @@ export interface TranslationOptions {
   readonly withSecrets: boolean
   readonly allowUnguarded: boolean
   readonly gateway?: string
-  /** Where certificates and CA bundles are to be found as files, relative to the translated file. */
+  /** The directory for certificates and CA bundles, relative to the translated file. */
   readonly filesDir?: string
-  /** Set where the result is served. */
+  /** Set if the result is served. */
   readonly env?: Readonly<Record<string, string | undefined>>
-  /** What stands for secrets in dumps of the result; `<redacted>` when unset. */
+  /** Replaces secrets in dumps of the result; `<redacted>` when unset. */
   readonly conceal?: Conceal
 }
 
 export interface Translation {
   readonly finished: Finished
-  /** Those that an API server would take, and what is wrong with their expressions. */
+  /** Those that an API server would accept, and the mistakes in their expressions. */
   readonly resources: readonly Resource[]
   readonly faults: Faults
-  /** Mistakes of the resources themselves, and what is said of the file made of them. */
+  /** Mistakes of the resources themselves, and findings about the translated file. */
   readonly diagnostics: readonly Diagnostic[]
   readonly losses: readonly Diagnostic[]
   readonly report: CheckReport
 }
 
-/** Reads the files of a translation. Throws a Failure when one that was named cannot be read. */
+/** Reads the files of a translation. Throws a Failure if a given one cannot be read. */
 export async function readTexts(paths: readonly string[], place: InputPlace): Promise<InputText[]> {
   const inputs = findInputs(paths, place.cwd)
   if (inputs.failures[0]) throw inputs.failures[0]
@@ -61,7 +61,7 @@ export interface SourceInput {
   readonly source: Source
 }
 
-/** Translates texts of resources; what else they hold is left out and told. */
+/** Translates texts of resources; other content is skipped and reported. */
 export function translateTexts(
   texts: readonly InputText[],
   cwd: string,
@@ -72,7 +72,7 @@ export function translateTexts(
   return translateSources(inputs, cwd, options, runtime)
 }
 
-/** Throws a Failure `input` when the input holds no Gateway of this name. */
+/** Throws a Failure `input` if the input has no Gateway of this name. */
 export function requireGateway(wanted: string, resources: readonly Resource[]): void {
   const known = resources.flatMap(({ kind, namespace, name }) =>
     kind.kind === 'Gateway' ? [`${namespace}/${name}`] : [],
@@ -138,7 +138,7 @@ async function translateSources(
   return { finished, resources, faults, diagnostics, losses: finished.losses, report }
 }
 
-/** What a mistake has cost is not a second thing to say. */
+/** Losses that follow from a reported mistake are not reported again. */
 function unexplained({ losses, circular }: Finished, diagnostics: readonly Diagnostic[]): readonly Diagnostic[] {
   const errors = Map.groupBy(
     diagnostics.filter(({ severity }) => severity === 'error'),
@@ -157,7 +157,7 @@ function isWithin(path: string, outer: string): boolean {
   return path === outer || path.startsWith(`${outer}.`) || path.startsWith(`${outer}[`)
 }
 
-/** Documents of resources; standalone files are none. */
+/** Documents with resources, without standalone files. */
 export function resourcesIn(sources: readonly SourceInput[]) {
   const skipped: Skipped[] = []
   const inputs = sources.map(({ file, source }) => {
@@ -186,8 +186,8 @@ export interface ServedPlace extends Pick<TranslationOptions, 'conceal'>, Partia
 }
 
 /**
- * Resources as `run` loads them: through the same translation, with the data of Secrets in memory only. It starts what
- * `validate` finds nothing about; `translate | run` serves what is left of the rest.
+ * Loads resources as `run` does: through the same translation, with Secret data in memory only. It starts if `validate`
+ * has no findings; for the rest, `translate | run` serves what remains.
  */
 export async function loadResources(inputs: readonly InputText[], place: ServedPlace, runtime: Runtime) {
   const { cwd, env, conceal, partial = false } = place
@@ -235,14 +235,14 @@ export function renderSourceMap({ finished }: Translation): string {
   return `${JSON.stringify({ version: 1, parts: sourceMap(finished.value, finished.work.origins) }, null, 2)}\n`
 }
 
-/** Throws a Failure when no resource is named so. */
+/** Throws a Failure if there is no resource of that name. */
 export function explainResource(name: string, { finished }: Translation): string {
   const found = resourcesNamed(name, finished)
   if (found.length > 0) return found.map(resource => explain(resource, finished)).join('\n')
   throw new Failure('usage', `the input has no resource ${name}.`, { help: 'Write KIND/NAME or KIND/NAMESPACE/NAME.' })
 }
 
-/** Writes the certificates and CA bundles that the file refers to; only their owner may read them. */
+/** Writes the certificates and CA bundles that the file references, readable only by their owner. */
 export function writeDataFiles({ finished }: Translation, cwd: string): number {
   for (const [path, { bytes }] of finished.work.files) {
     const full = resolve(cwd, path)

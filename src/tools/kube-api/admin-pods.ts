@@ -11,19 +11,19 @@ import { type ClusterChoice, type ClusterPlace, findContext } from './kubeconfig
 import { parseTarget } from './pod-target.ts'
 import { forwardPort } from './port-forward.ts'
 
-/** Whose admin servers are asked, as the flags say it. */
+/** Which admin servers to query, from the flags. */
 export interface PodsRequest extends ClusterChoice {
   /** `[TYPE/]NAME[.NS]`; empty for the only Gateway of the namespace. */
   readonly target: string
   /** That of the context when unset. */
   readonly namespace?: string
-  /** One of the pods. */
+  /** A specific pod. */
   readonly pod?: string
-  /** Of the admin server, in the pod. */
+  /** The admin server's port in the pod. */
   readonly port: number
-  /** How long it, or the API server on the way, may say nothing, in ms. */
+  /** Idle timeout of it and of the API server in between, in ms. */
   readonly patience?: number
-  /** For a pod that runs; nobody waits when unset. */
+  /** How long to wait for a running pod; unset not to wait. */
   readonly waiting?: Waiting
 }
 
@@ -32,8 +32,8 @@ export interface PodsTold extends Partial<ClientOptions> {
 }
 
 /**
- * The admin server of one pod: the named one, or the first that is ready, which is told. When that one has gone, the
- * next connection goes to the one that is first by then. Throws a Failure.
+ * The admin server of one pod: the given one, or the first that is ready, which is reported. If that one goes away, the
+ * next connection goes to the one that is first then. Throws a Failure.
  */
 export async function adminPod(request: PodsRequest, place: ClusterPlace, told: PodsTold): Promise<AdminServer> {
   const { client, found, target } = await reach(request, place, told)
@@ -43,7 +43,7 @@ export async function adminPod(request: PodsRequest, place: ClusterPlace, told: 
   return new PodServer(pod, request, client, others)
 }
 
-/** The admin servers of all pods that run. Throws a Failure. */
+/** The admin servers of all running pods. Throws a Failure. */
 export async function adminPods(request: PodsRequest, place: ClusterPlace): Promise<readonly AdminServer[]> {
   const { client, found } = await reach(request, place, {})
   return found.pods.map(pod => new PodServer(pod, request, client, async () => []))
@@ -77,7 +77,7 @@ function choiceOf(pod: Pod, { of, pods }: FoundPods, { pod: named }: PodsRequest
 }
 
 class PodServer implements AdminServer {
-  /** As the admin server knows itself: it answers to no other name. */
+  /** The admin server's own name: it accepts no other. */
   readonly url: URL
   readonly host = undefined
   readonly agent: Agent
@@ -87,7 +87,7 @@ class PodServer implements AdminServer {
   readonly #port: number
   #pod: Pod
 
-  /** `others`: the pods that may take its place, as they are when it does not answer. */
+  /** `others`: resolves the pods that may replace it if it does not answer. */
   constructor(
     pod: Pod,
     { port, patience }: Pick<PodsRequest, 'port' | 'patience'>,
@@ -111,7 +111,7 @@ class PodServer implements AdminServer {
     return `${this.#pod.namespace}/${this.#pod.name}`
   }
 
-  /** A rollout ends pods and makes others; one that is still there is not left for another. */
+  /** A rollout replaces pods; one that still exists is not given up for another. */
   async #dial(others: () => Promise<readonly Pod[]>): Promise<Duplex> {
     try {
       return await this.#forward()
@@ -130,7 +130,7 @@ class PodServer implements AdminServer {
   }
 }
 
-/** Every connection is one of its own through the API server. */
+/** Every connection is forwarded separately through the API server. */
 class ForwardingAgent extends Agent {
   readonly #dial: () => Promise<Duplex>
 

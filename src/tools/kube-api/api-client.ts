@@ -10,10 +10,10 @@ import { connectionReason } from '../admin/connection-reason.ts'
 import type { ClusterAccess } from './credentials.ts'
 import { handshake, proves } from './web-socket.ts'
 
-/** An answer of an API server that is not the one asked for. */
+/** An unexpected response of an API server. */
 export interface Refusal {
   readonly status: number
-  /** The server's own words. */
+  /** The server's own message. */
   readonly message: string
 }
 
@@ -21,27 +21,27 @@ export type Answer = { readonly value: Fields } | { readonly refusal: Refusal }
 export type Upgrade = { readonly stream: Duplex; readonly head: Buffer } | { readonly refusal: Refusal }
 
 export interface ClientOptions {
-  /** ms until an answer must be complete. */
+  /** Timeout in ms for a complete response. */
   readonly timeout: number
-  /** bytes of an answer. */
+  /** Bytes of a response. */
   readonly maxAnswer: number
 }
 
 /** 500 of the largest objects that a store of Kubernetes takes would not fit; no list of a cluster comes near it. */
 const DEFAULTS: ClientOptions = { timeout: 30_000, maxAnswer: 128 * 1024 * 1024 }
-/** A server that is busy says when to come back. */
+/** A busy server says when to retry. */
 const ATTEMPTS = 4
 const LONGEST_PAUSE = 10_000
 const RIGHT_ONE = 'Is it the right --context, and is the cluster up?'
 
-/** Calls to one API server. Throws a Failure when it cannot be reached, or takes the credentials for wrong. */
+/** Calls to one API server. Throws a Failure if it is unreachable or rejects the credentials. */
 export class ApiClient {
   readonly #options: ClientOptions
   readonly #renewed: (() => Promise<ClusterAccess>) | undefined
   #access: ClusterAccess
   #agent: Agent
 
-  /** `renewed` makes the credentials anew: those of a plugin hold for minutes, and somebody may watch for hours. */
+  /** `renewed` renews the credentials: those of a plugin are valid for minutes, and a watch may last for hours. */
   constructor(access: ClusterAccess, options: Partial<ClientOptions> = {}, renewed?: () => Promise<ClusterAccess>) {
     this.#options = { ...DEFAULTS, ...options }
     this.#renewed = renewed
@@ -67,7 +67,7 @@ export class ApiClient {
     }
   }
 
-  /** A WebSocket that speaks one subprotocol (RFC 6455). What has already come of it is `head`. */
+  /** Opens a WebSocket with a subprotocol (RFC 6455). `head` has the bytes that arrived early. */
   async upgrade(path: string, protocol: string): Promise<Upgrade> {
     const opening = handshake(protocol)
     const reply = await this.#authorized<Upgraded | Reply>(async signal => {
@@ -86,7 +86,7 @@ export class ApiClient {
     this.#agent.destroy()
   }
 
-  /** Work with credentials that may have expired since they were made. */
+  /** Work with credentials that may have expired. */
   async #authorized<T extends Upgraded | Reply>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const reply = await this.#within(work)
     if (!('status' in reply) || reply.status !== 401 || this.#renewed === undefined) return reply
@@ -95,7 +95,7 @@ export class ApiClient {
     return this.#within(work)
   }
 
-  /** Work that the timeout ends, with an error that says what was asked. */
+  /** Work limited by the timeout, whose error names the request. */
   async #within<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const stop = new AbortController()
     const timer = setTimeout(() => stop.abort(), this.#options.timeout)
@@ -121,7 +121,7 @@ export class ApiClient {
     if (url.protocol === 'http:') return requestHttp(url, all)
     if (!proxy) return requestHttps(url, { ...all, agent: this.#agent })
     const socket = await tunnel(proxy, url, signal)
-    // Not in the types: what is given here goes on to `tls.connect`.
+    // Missing from the types: these options are passed to `tls.connect`.
     return requestHttps(url, { ...all, ...tls, agent: false, socket } as object)
   }
 
@@ -178,7 +178,7 @@ function answered(request: ClientRequest): Promise<IncomingMessage> {
 type Reply = { readonly status: number; readonly headers: IncomingMessage['headers']; readonly text: string }
 type Upgraded = { readonly stream: Duplex; readonly head: Buffer; readonly headers: IncomingMessage['headers'] }
 
-/** Resolves with an ordinary answer where the server does not change the protocol. */
+/** Resolves with an ordinary response if the server does not switch protocols. */
 function upgraded(request: ClientRequest): Promise<Upgraded | IncomingMessage> {
   return new Promise((done, fail) => {
     request.on('upgrade', ({ headers }, stream, head) => done({ stream, head, headers }))

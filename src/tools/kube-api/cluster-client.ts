@@ -15,13 +15,13 @@ import type { Answer } from './api-client.ts'
 import type { KubeContext } from './kubeconfig.ts'
 import type { Getting } from './list-pages.ts'
 
-/** ms until an answer must be complete. */
+/** Timeout in ms for a complete response. */
 const TIMEOUT = 30_000
-/** ms without a byte, bookmarks included, after which a watch is taken for dead. */
+/** ms without a byte, bookmarks included, after which a watch is considered dead. */
 const SILENCE = 90_000
-/** s after which the API server ends a watch by itself. */
+/** Seconds after which the API server ends a watch. */
 const WATCHED = 600
-/** ms that credentials and connections are kept; then tokens are read, and plugins asked, again. */
+/** ms that credentials and connections are kept; then tokens are read and plugins run again. */
 const KEPT = 60_000
 
 export interface WatchEvent {
@@ -29,13 +29,13 @@ export interface WatchEvent {
   readonly object: Fields
 }
 
-/** Why a watch has ended; nothing when the server closed it as usual. */
+/** Why a watch ended; empty if the server closed it normally. */
 export interface WatchEnd {
   readonly status?: number
   readonly reason?: string
 }
 
-/** Calls to one API server for as long as a gateway runs. */
+/** Calls to one API server over the lifetime of a gateway. */
 export class ClusterClient implements Getting {
   readonly server: string
   readonly namespace: string
@@ -56,22 +56,22 @@ export class ClusterClient implements Getting {
     return this.send(HttpMethod.GET, path)
   }
 
-  /** Rejects when the server cannot be reached; what it refuses is an answer. */
+  /** Rejects if the server is unreachable; an error status is an answer. */
   async send(method: 'GET' | 'POST' | 'PUT' | 'PATCH', path: string, body?: object): Promise<Answer> {
     const reply = await this.#send(method, path, body)
     const text = await reply.body.text()
     const value = parse(text)
     const status = reply.httpStatusCode
-    // Credentials that have expired before their time.
+    // The credentials expired early.
     if (status === 401) this.#credentials = undefined
     if (status >= 200 && status < 300 && value) return { value }
     const message = visible(asText(value?.message) ?? text.split('\n', 1)[0]!).slice(0, 500)
     return { refusal: { status, message } }
   }
 
-  /** Reports what happens after `version` until the watch ends. */
+  /** Reports changes after `version` until the watch ends. */
   async watch(path: string, version: string, on: (event: WatchEvent) => void, signal: AbortSignal): Promise<WatchEnd> {
-    // Its own patience is shorter than the time between two bookmarks, and not meant to be changed.
+    // Its default timeout is shorter than the interval between two bookmarks, and not configurable.
     const watch = new Watch(this.#config)
     Reflect.set(watch, 'requestTimeoutMs', SILENCE)
     const query = { resourceVersion: version, allowWatchBookmarks: true, timeoutSeconds: WATCHED }
@@ -107,7 +107,7 @@ export class ClusterClient implements Getting {
     }
   }
 
-  /** The library makes connections of their own for each call; these are kept for a while. */
+  /** The library would open connections for each call; these are reused for a while. */
   async #authorized(): Promise<RequestContext> {
     const now = performance.now()
     if (this.#credentials && this.#credentials.until > now) return this.#credentials.context
@@ -118,7 +118,7 @@ export class ClusterClient implements Getting {
   }
 }
 
-/** Server-side apply; JSON is YAML. */
+/** Server-side apply; JSON is valid YAML. */
 const APPLY = 'application/apply-patch+yaml'
 
 function endOf(error: unknown): WatchEnd {
@@ -136,10 +136,10 @@ function parse(text: string): Fields | undefined {
   }
 }
 
-/** The context alone, with paths that start anywhere. */
+/** The context alone, with absolute paths. */
 function asKubeconfig({ name, cluster, clusterFolder, user, userFolder, namespace }: KubeContext): string {
   const { tokenFile, ...rest } = user
-  // As a provider, which reads the file again: tokens of pods are renewed.
+  // As a provider, which rereads the file, since tokens of pods are renewed.
   const provider = { name: 'tokenFile', config: { tokenFile: resolve(userFolder, String(tokenFile)) } }
   const account = tokenFile === undefined ? {} : { 'auth-provider': provider }
   return JSON.stringify({

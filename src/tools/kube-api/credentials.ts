@@ -5,7 +5,7 @@ import { asItems, asList, asText, type Fields, textOf } from '../../schema/untyp
 import { execCredential } from './exec-credential.ts'
 import type { ClusterPlace, KubeContext } from './kubeconfig.ts'
 
-/** What calls to an API server are made with. */
+/** What calls to an API server need. */
 export interface ClusterAccess {
   readonly context: string
   readonly server: URL
@@ -15,7 +15,7 @@ export interface ClusterAccess {
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** As `node:https` takes them. */
+/** In the form of `node:https`. */
 export interface TlsFields {
   ca?: Buffer
   cert?: Buffer
@@ -24,7 +24,7 @@ export interface TlsFields {
   servername?: string
 }
 
-/** Reads the credentials of a context; a plugin that makes them is run. */
+/** Loads the credentials of a context, running its plugin if it has one. */
 export async function accessOf(context: KubeContext, place: ClusterPlace): Promise<ClusterAccess> {
   const { cluster } = context
   const server = urlOf(asText(cluster.server), context)
@@ -60,7 +60,7 @@ function proxyOf(text: string, { name }: KubeContext): URL {
   )
 }
 
-/** Fills the client certificate in on the way. */
+/** Also fills in the client certificate. */
 async function headersOf(context: KubeContext, tls: TlsFields, place: ClusterPlace): Promise<Record<string, string>> {
   const { user, userFolder } = context
   const cert = bytesOf(user, 'client-certificate', userFolder)
@@ -102,7 +102,7 @@ function impersonation(user: Fields): Record<string, string> {
   }
 }
 
-/** The data itself, or the file that is named. */
+/** The inline data, or the content of the named file. */
 function bytesOf(holder: Fields, field: string, folder: string): Buffer | undefined {
   const data = asText(holder[`${field}-data`])
   if (data !== undefined) return Buffer.from(data, 'base64')

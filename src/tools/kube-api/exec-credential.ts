@@ -14,7 +14,7 @@ export interface MadeCredential {
 /** ms; a person may have to log in. */
 const PATIENCE = 120_000
 
-/** Runs the plugin of a user (`client.authentication.k8s.io`). What it prints is never quoted: it is a credential. */
+/** Runs a user's credential plugin (`client.authentication.k8s.io`). Its output is never quoted: it is a credential. */
 export async function execCredential(context: KubeContext, place: ClusterPlace): Promise<MadeCredential> {
   const exec = asFields(context.user.exec) ?? {}
   const apiVersion = asText(exec.apiVersion) ?? ''

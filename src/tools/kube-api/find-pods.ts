@@ -15,16 +15,16 @@ export interface Pod {
 export interface FoundPods {
   /** `Gateway shop/edge`. */
   readonly of: string
-  /** Those that run, at least one: ready ones first, then by name. */
+  /** Running pods, at least one: ready ones first, then by name. */
   readonly pods: readonly Pod[]
 }
 
-/** The label by which the pods of a Gateway are known (GEP-1762). */
+/** The label of a Gateway's pods (GEP-1762). */
 const OF_GATEWAY = 'gateway.networking.k8s.io/gateway-name'
 
 /**
- * The running pods that a target means; while there is none, `waiting` waits for one. Throws a Failure that names what
- * is missing, and what there is instead.
+ * The running pods of a target; `waiting` waits for one if there is none. Throws a Failure that names what is missing,
+ * and the alternatives.
  */
 export async function findPods(client: ApiClient, target: PodTarget, waiting?: Waiting): Promise<FoundPods> {
   const { owner, namespace } = target
@@ -71,7 +71,7 @@ async function podsOf(client: ApiClient, owner: PodOwner, name: string, namespac
   if (owner === POD) return [await read(client, POD, name, namespace)]
   if (owner === GATEWAY) {
     const pods = await list(client, namespace, `${OF_GATEWAY}=${name}`)
-    // Only to tell what is wrong: whoever may list pods need not be allowed to read Gateways.
+    // Only for the message: permission to list pods does not imply permission to read Gateways.
     if (pods.length === 0) await read(client, GATEWAY, name, namespace)
     return pods
   }
@@ -101,7 +101,7 @@ async function read(client: ApiClient, owner: PodOwner, name: string, namespace:
 
 const MOST_NAMES = 10
 
-/** A name without a type is that of a Gateway, which is easily forgotten. */
+/** A name without a type means a Gateway, which is easily forgotten. */
 function otherKind(owner: PodOwner): string {
   return owner === GATEWAY ? '; for other resources name the type too, as in deploy/NAME' : ''
 }
@@ -119,7 +119,7 @@ async function list(client: ApiClient, namespace: string, selector: string): Pro
   return found.items
 }
 
-/** As the API takes it. That of a Service is a map of labels, the others have expressions too. */
+/** A selector for the API. That of a Service is a map of labels, others have expressions too. */
 function selectorOf(resource: Fields, { kind }: PodOwner): string {
   const selector = asFields(asFields(resource.spec)?.selector) ?? {}
   const labels = kind === 'Service' ? selector : (asFields(selector.matchLabels) ?? {})
@@ -140,7 +140,7 @@ function podOf(pod: Fields): Pod {
   const metadata = asFields(pod.metadata) ?? {}
   const conditions = asItems(asFields(pod.status)?.conditions)
   const ready = conditions.some(({ type, status }) => type === 'Ready' && status === 'True')
-  // One that is being deleted still answers, for a while.
+  // A pod that is being deleted still answers for a while.
   const leaving = asText(metadata.deletionTimestamp) !== undefined
   return { namespace: textOf(metadata.namespace), name: textOf(metadata.name), ready: ready && !leaving }
 }

@@ -4,13 +4,13 @@ import type { ClusterClient, WatchEnd } from './cluster-client.ts'
 import { listAll } from './list-pages.ts'
 import { pathOf, type ServedKind, selectionOf } from './list-resources.ts'
 
-/** What is heard of the objects of one kind. */
+/** Receives the objects of one kind. */
 export interface Follower {
-  /** All that there are: at first, and whenever what happened meanwhile cannot be told any more. */
+  /** The complete list: at first, and whenever changes in between were lost. */
   replaced(objects: readonly Fields[]): void
   changed(object: Fields): void
   removed(object: Fields): void
-  /** Undefined: it goes on. */
+  /** Undefined when it recovers. */
   trouble(reason: string | undefined): void
 }
 
@@ -26,7 +26,7 @@ export interface Following {
 const SHORTEST = 500
 const LONGEST = 15_000
 
-/** Lists the objects of a kind, then hears of each change, for as long as nobody aborts; an outage is waited out. */
+/** Lists the objects of a kind, then reports each change until aborted. Outages are retried. */
 export async function followKind(kind: ServedKind, follower: Follower, following: Following): Promise<void> {
   const { client, namespace, signal } = following
   const path = pathOf(kind, namespace)
@@ -43,7 +43,7 @@ export async function followKind(kind: ServedKind, follower: Follower, following
         if (signal.aborted) return
         if ('refusal' in listed) {
           const { status, message } = listed.refusal
-          // The kind has been taken out of the cluster, and its objects with it.
+          // The kind was removed from the cluster, and its objects with it.
           if (status === 404) follower.replaced([])
           await failed(`the API server answers ${status} (${message})`)
           continue
@@ -58,7 +58,7 @@ export async function followKind(kind: ServedKind, follower: Follower, following
       const started = following.clock.mono()
       const end = await client.watch(selected(path, kind), version, heard.receive, signal)
       version = isGone(end, heard) ? undefined : heard.version
-      // A server that ends each watch at once must not be asked without a pause.
+      // A server that ends each watch at once must be retried with a delay.
       const hasty = following.clock.mono() - started < SHORTEST && !heard.any
       if (end.reason !== undefined && version !== undefined) await failed(end.reason)
       else if (hasty) await pause(SHORTEST, following)
@@ -73,7 +73,7 @@ function selected(path: string, kind: ServedKind): string {
   return query === '' ? path : `${path}?${query}`
 }
 
-/** What happened since is not kept any longer: all has to be listed again. */
+/** The change history has expired, so the list must be read again. */
 function isGone({ status }: WatchEnd, { gone }: Heard): boolean {
   return gone || status === 410
 }
@@ -93,7 +93,7 @@ class Heard {
 
   readonly receive = ({ type, object }: { readonly type: string; readonly object: Fields }): void => {
     if (type === 'ERROR') {
-      // Whatever it is, a new list ends it.
+      // Whatever the error is, a new list resolves it.
       this.gone = true
       return
     }

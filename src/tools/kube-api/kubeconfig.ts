@@ -8,20 +8,20 @@ import { readIfRegular } from '../../files/read-file.ts'
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
 import { type InputPlace, readInput } from '../input/input-files.ts'
 
-/** Which cluster is meant, as the flags say it. */
+/** The cluster selection, from the flags. */
 export interface ClusterChoice {
-  /** A file, or - for stdin; what KUBECONFIG or the home directory hold when unset. */
+  /** A file, or - for stdin; by default KUBECONFIG or the file in the home directory. */
   readonly kubeconfig?: string
   readonly context?: string
 }
 
 export interface ClusterPlace extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Where a pod finds its own account; elsewhere in tests only. */
+  /** The directory of a pod's service account; overridden in tests only. */
   readonly account?: string
 }
 
-/** One context: its server and user as they are written, each with the directory that its paths start from. */
+/** One context: its server and user as written, each with the base directory of its paths. */
 export interface KubeContext {
   readonly name: string
   readonly cluster: Fields
@@ -33,7 +33,7 @@ export interface KubeContext {
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** The context that a choice means. Throws a Failure that names what is missing; nothing in it quotes a credential. */
+/** The selected context. Throws a Failure that names what is missing, without quoting credentials. */
 export async function findContext(choice: ClusterChoice, place: ClusterPlace): Promise<KubeContext> {
   const files = await readFiles(choice, place)
   const own = files.length === 0 && choice.context === undefined ? inCluster(place) : undefined
@@ -65,7 +65,7 @@ async function readFiles({ kubeconfig }: ClusterChoice, place: ClusterPlace): Pr
   }
   const listed = (place.env.KUBECONFIG ?? '').split(delimiter).filter(Boolean)
   const paths = listed.length > 0 ? listed : [join(place.env.HOME ?? homedir(), '.kube', 'config')]
-  // As kubectl does it: a listed file that is not there counts for nothing.
+  // As in kubectl, missing files of the list are ignored.
   const present = paths.map(path => resolve(place.cwd, path)).filter(path => existsSync(path))
   const files: KubeFile[] = []
   for (const path of present) {
@@ -78,7 +78,7 @@ function parse(file: string, text: string): Fields {
   const { documents, diagnostics } = parseSource(file, text)
   const value = asFields(documents[0]?.value)
   const problem = diagnostics.find(({ severity }) => severity === 'error')
-  // Only the place: the text around it may hold a credential.
+  // Only the position: the text around it may contain a credential.
   if (problem) throw new Failure('input', `${file} cannot be read as YAML: line ${problem.range.start.line}.`)
   if (!value || !('clusters' in value || 'contexts' in value || 'users' in value)) {
     throw new Failure('input', `${file} is not a kubeconfig.`, { help: 'It needs clusters, users and contexts.' })
@@ -97,7 +97,7 @@ interface Merged {
   readonly contexts: ReadonlyMap<string, Named>
 }
 
-/** Of several files the first to name something says what it is. */
+/** In several files, the first definition of a name wins. */
 function merge(files: readonly KubeFile[]): Merged {
   const named = (list: string, member: string): Map<string, Named> => {
     const found = new Map<string, Named>()

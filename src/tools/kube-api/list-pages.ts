@@ -3,14 +3,14 @@ import type { Answer, Refusal } from './api-client.ts'
 
 const PAGE = 500
 
-/** `version`: of the list, where a watch goes on from. */
+/** `version`: of the list, from which a watch continues. */
 export type Listed = { readonly items: readonly Fields[]; readonly version: string } | { readonly refusal: Refusal }
 
 export interface Getting {
   get(path: string): Promise<Answer>
 }
 
-/** All items of a list, whose path has the query `query` besides. */
+/** All items of a list; `query` is added to its path. */
 export async function listAll(client: Getting, path: string, query = ''): Promise<Listed> {
   const items: Fields[] = []
   const base = `${path}?${query === '' ? '' : `${query}&`}`
@@ -18,7 +18,7 @@ export async function listAll(client: Getting, path: string, query = ''): Promis
   for (let pages = 0; ; pages++) {
     const answer = await client.get(base + next)
     if ('refusal' in answer) {
-      // The list is older than what the server keeps: then all at once, which cannot grow old.
+      // The list has expired on the server: it is read again in a single page, which cannot expire.
       if (answer.refusal.status !== 410 || pages === 0) return answer
       items.length = 0
       next = 'limit=0'

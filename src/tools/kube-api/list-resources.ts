@@ -14,18 +14,18 @@ export interface ListRequest {
 }
 
 export interface ListedResources {
-  /** One text for each resource, named after it. */
+  /** One text per resource, named after it. */
   readonly texts: readonly InputText[]
   /** What could not be read, and why. */
   readonly notes: readonly string[]
 }
 
-/** Lists that are read at a time. */
+/** Maximum number of concurrent lists. */
 const AT_ONCE = 4
-/** Releases of Helm and tokens of accounts: many, large and never referred to. */
+/** Helm releases and service account tokens: many, large and never referenced. */
 const SECRETS = encodeURIComponent('type!=helm.sh/release.v1,type!=kubernetes.io/service-account-token')
 
-/** Reads the resources of all kinds that are translated. What may not be read is noted, and the rest is read. */
+/** Reads the resources of all translated kinds. Forbidden ones are noted, and the rest is read. */
 export async function listResources(client: ApiClient, request: ListRequest): Promise<ListedResources> {
   const { served, absent } = await discover(client)
   const texts: InputText[] = []
@@ -50,7 +50,7 @@ export async function listResources(client: ApiClient, request: ListRequest): Pr
   return { texts, notes: [...lacks, ...refused.sort()] }
 }
 
-/** A kind as one API server has it. */
+/** A kind as served by one API server. */
 export interface ServedKind {
   readonly kind: string
   readonly apiVersion: string
@@ -58,7 +58,9 @@ export interface ServedKind {
   readonly namespaced: boolean
 }
 
-/** Asks what the server knows: own kinds in any group, the others in theirs, in the newest version that both speak. */
+/**
+ * Discovers the kinds of a server: own kinds in any group, others in theirs, in the newest version that both support.
+ */
 export async function discover(client: Getting) {
   const groups = new Map<string, readonly string[]>([['', ['v1']]])
   const all = await client.get('/apis')
@@ -89,7 +91,7 @@ export async function discover(client: Getting) {
         const { kind: name, name: plural } = each
         found.push({ kind: textOf(name), apiVersion, plural: textOf(plural), namespaced: each.namespaced === true })
       }
-      // Only own kinds may live in several groups.
+      // Only own kinds may exist in several groups.
       if (found.length > 0 && !kind.own) break
     }
     if (found.length === 0) absent.push(kind.kind)
@@ -113,14 +115,14 @@ function listKind(kind: ServedKind, client: ApiClient, { namespace }: ListReques
   return listAll(client, pathOf(kind, namespace), selectionOf(kind))
 }
 
-/** Of all its objects, or of those in one namespace. */
+/** The path of all its objects, or those in one namespace. */
 export function pathOf({ apiVersion, namespaced, plural }: ServedKind, namespace: string | undefined): string {
   const base = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`
   const within = namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : ''
   return `${base}${within}/${plural}`
 }
 
-/** The query that leaves out what nothing refers to. */
+/** A query that excludes objects that nothing references. */
 export function selectionOf({ kind }: ServedKind): string {
   return kind === 'Secret' ? `fieldSelector=${SECRETS}` : ''
 }
@@ -131,10 +133,10 @@ function noteOf({ plural }: ServedKind, { status, message }: Refusal, namespace:
   return `${plural} are left out: the server answers ${status} (${message}).`
 }
 
-/** As `kubectl get -o yaml` shows it, without what only the server needs. */
+/** As in `kubectl get -o yaml`, without fields that only the server needs. */
 function textFor({ kind, apiVersion }: ServedKind, item: Fields): InputText {
   const { managedFields: _managed, annotations, ...metadata } = asFields(item.metadata) ?? {}
-  // A copy of all the rest, the values of Secrets among it.
+  // A copy of the whole object, including the values of Secrets.
   const { [LAST_APPLIED]: _applied, ...others } = asFields(annotations) ?? {}
   const kept = Object.keys(others).length > 0 ? { annotations: others } : {}
   const { apiVersion: _version, kind: _kind, ...rest } = item

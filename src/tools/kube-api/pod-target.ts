@@ -1,20 +1,20 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { didYouMean } from '../../diagnostics/suggest.ts'
 
-/** What pods are found by. */
+/** What selects pods. */
 export interface PodOwner {
   readonly kind: string
-  /** The API that it is read from. */
+  /** The API that serves it. */
   readonly api: string
   readonly plural: string
-  /** As `kubectl` and Roles name it. */
+  /** Its name in `kubectl` and Roles. */
   readonly resource: string
   readonly aliases: readonly string[]
 }
 
 export interface PodTarget {
   readonly owner: PodOwner
-  /** Undefined: the only one that there is. */
+  /** Undefined: the only one. */
   readonly name: string | undefined
   readonly namespace: string
 }
@@ -38,8 +38,8 @@ const OWNERS: readonly PodOwner[] = [
 ]
 
 /**
- * `[TYPE/]NAME[.NS]`. A name may hold dots itself, so where the namespace is given otherwise only that one is taken off
- * its end. Throws a Failure `usage`.
+ * `[TYPE/]NAME[.NS]`. A name may contain dots, so if the namespace is given separately only that is stripped from its
+ * end. Throws a Failure `usage`.
  */
 export function parseTarget(text: string, namespace: string | undefined, usual: string): PodTarget {
   const slash = text.indexOf('/')
@@ -58,7 +58,7 @@ export function parseTarget(text: string, namespace: string | undefined, usual: 
   return { owner, name, namespace: namespace ?? suffix ?? usual }
 }
 
-/** A name that the API takes (a DNS subdomain); anything else would change the path. */
+/** A name that is valid in the API (a DNS subdomain); anything else would alter the path. */
 const NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/
 
 function ownerOf(type: string): PodOwner {

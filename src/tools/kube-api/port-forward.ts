@@ -11,19 +11,19 @@ export interface PodPort {
 }
 
 /**
- * What kubelets and container runtimes speak over a WebSocket; API servers pass it on as it is, newer ones too. Their
- * other protocol, SPDY in a WebSocket, is made for many connections in one, which nobody needs here.
+ * The WebSocket subprotocol of kubelets and container runtimes, which API servers pass through, including newer ones.
+ * The other one, SPDY in a WebSocket, multiplexes connections, which is not needed here.
  */
 const PROTOCOL = 'v4.channel.k8s.io'
-/** Of the one port that is asked for. Each begins with the port, two bytes, little end first. */
+/** The channels of the single requested port. Each begins with the port, two bytes, little-endian. */
 const DATA = 0
 const ERROR = 1
-/** ms. A profile says nothing for minutes, and load balancers on the way end what is idle for one. */
+/** ms. A profile is silent for minutes, and load balancers on the path close connections that are idle for one. */
 const PING = 10_000
-/** bytes of what the other end says about a failure. */
+/** Bytes of the peer's error message. */
 const MAX_WORDS = 4096
 
-/** Connects to a port of a pod, through the API server and the pod's node. Throws a Failure. */
+/** Connects to a port of a pod through the API server and the pod's node. Throws a Failure. */
 export async function forwardPort(client: ApiClient, to: PodPort): Promise<Duplex> {
   const path = `/api/v1/namespaces/${encodeURIComponent(to.namespace)}/pods/${encodeURIComponent(to.pod)}/portforward`
   const reply = await client.upgrade(`${path}?ports=${to.port}`, PROTOCOL)
@@ -31,17 +31,17 @@ export async function forwardPort(client: ApiClient, to: PodPort): Promise<Duple
   return new ForwardedPort(reply.stream, reply.head, to)
 }
 
-/** The bytes of one connection. Whatever ends it otherwise than well destroys it with a Failure. */
+/** The bytes of one connection. Any abnormal end destroys it with a Failure. */
 class ForwardedPort extends Duplex {
   readonly #socket: Duplex
   readonly #to: PodPort
   readonly #frames = new FrameReader()
   readonly #pings: NodeJS.Timeout
-  /** Bytes of its port that a channel has yet to send. */
+  /** Bytes of its port number that a channel has yet to send. */
   readonly #announced: [number, number] = [2, 2]
   #channel: number | undefined
   #words = ''
-  /** Whatever comes after the end is not looked at. */
+  /** Anything after the end is ignored. */
   #ended = false
 
   constructor(socket: Duplex, head: Buffer, to: PodPort) {
@@ -63,7 +63,7 @@ class ForwardedPort extends Duplex {
     this.#socket.write(frameOf(OPCODES.binary, true, Buffer.of(DATA), chunk), done)
   }
 
-  /** The protocol cannot close one direction, so this closes both; whoever speaks HTTP is done then. */
+  /** The protocol has no half-close, so this closes both directions; HTTP exchanges are complete by then. */
   override _final(done: () => void): void {
     clearInterval(this.#pings)
     this.#socket.end(frameOf(OPCODES.close, true, NORMAL), () => done())
@@ -101,13 +101,13 @@ class ForwardedPort extends Duplex {
     if (last && this.#words !== '') this.destroy(unreachablePort(this.#to, this.#words))
   }
 
-  /** Whoever asks faster than it reads gets no answer to some (RFC 6455 section 5.5.3). */
+  /** A peer that pings faster than it reads does not get every answer (RFC 6455 section 5.5.3). */
   #control(opcode: number, ...payload: Buffer[]): void {
     const { writable, writableNeedDrain } = this.#socket
     if (writable && !writableNeedDrain) this.#socket.write(frameOf(opcode, true, ...payload))
   }
 
-  /** Without the port that a channel begins with. */
+  /** Strips the port at the beginning of a channel. */
   #unannounced(payload: Buffer): Buffer {
     const channel = this.#channel
     if (channel !== DATA && channel !== ERROR) return payload
@@ -116,7 +116,7 @@ class ForwardedPort extends Duplex {
     return payload.subarray(skipped)
   }
 
-  /** Nothing more will come. Whether what came was complete is for its reader to say. */
+  /** No more data will arrive. Whether the data is complete is for its reader to decide. */
   #over(): void {
     if (this.destroyed || this.#ended) return
     this.#ended = true
@@ -125,7 +125,7 @@ class ForwardedPort extends Duplex {
   }
 }
 
-/** The status of a close that is none (RFC 6455 section 7.4.1). */
+/** The status of a normal close (RFC 6455 section 7.4.1). */
 const NORMAL = Buffer.of(0x03, 0xe8)
 
 function refused(to: PodPort, { status, message }: Refusal): Failure {

@@ -16,7 +16,7 @@ export interface ClusterTold extends Partial<ClientOptions> {
   progress(text: string): void
 }
 
-/** The resources of a cluster as texts, one for each. */
+/** The resources of a cluster, one text each. */
 export async function readCluster(
   request: ClusterRequest,
   place: ClusterPlace,

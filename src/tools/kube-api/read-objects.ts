@@ -6,13 +6,13 @@ import { type ClusterChoice, type ClusterPlace, findContext } from './kubeconfig
 
 export interface ObjectName {
   readonly apiVersion: string
-  /** As paths name the kind. */
+  /** The kind in paths. */
   readonly plural: string
   readonly namespace: string | undefined
   readonly name: string
 }
 
-/** Objects of a cluster in the order of their names; undefined where there is none. */
+/** Objects of a cluster, in the order of the given names; undefined for missing ones. */
 export async function readObjects(
   names: readonly ObjectName[],
   choice: ClusterChoice,

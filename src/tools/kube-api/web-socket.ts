@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 
-/** The client's side of RFC 6455, as far as Kubernetes uses it: binary messages, no extensions. */
+/** The client side of RFC 6455, as far as Kubernetes uses it: binary messages, no extensions. */
 export interface Handshake {
   readonly headers: Readonly<Record<string, string>>
   readonly protocol: string
-  /** What a server that understood it answers (section 4.2.2). */
+  /** The expected answer to the handshake (section 4.2.2). */
   readonly accept: string
 }
 
@@ -24,7 +24,7 @@ export function handshake(protocol: string): Handshake {
   }
 }
 
-/** What is wrong with the answer to a handshake; undefined when it is right. */
+/** The problem with a handshake response. Undefined if it is valid. */
 export function proves(reply: IncomingHttpHeaders, { accept, protocol }: Handshake): string | undefined {
   if (reply.upgrade?.toLowerCase() !== 'websocket' || reply['sec-websocket-accept'] !== accept) {
     return 'it did not complete the WebSocket handshake'

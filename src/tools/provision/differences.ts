@@ -11,7 +11,10 @@ export function objectName({ apiVersion, kind, metadata }: KubeObject): ObjectNa
   return { apiVersion, plural: pluralOf(kind), namespace, name: metadata.name }
 }
 
-/** What applying the objects would change; empty when nothing. `live`: as the cluster holds them, in their order. */
+/**
+ * The changes that applying the objects would make; empty for none. `live`: their current state in the cluster, in the
+ * same order.
+ */
 export function renderChanges(objects: readonly KubeObject[], live: readonly (Fields | undefined)[]): string {
   return objects.map((object, i) => changeOf(object, live[i])).join('')
 }
@@ -34,7 +37,7 @@ function changeOf(object: KubeObject, live: Fields | undefined): string {
   return `~ ${label}\n${shown.join('')}`
 }
 
-/** Values of Secrets are compared and not shown. */
+/** Values of Secrets are compared but not shown. */
 function concealed(object: KubeObject, live: Fields | undefined): Fields {
   const data = object.kind === 'Secret' ? asFields(object.data) : undefined
   if (!data) return object
@@ -45,7 +48,7 @@ function concealed(object: KubeObject, live: Fields | undefined): Fields {
   return { ...object, data: Object.fromEntries(shown) }
 }
 
-/** Of what a cluster holds, the fields that we say something about: defaults and the work of others stay out. */
+/** The part of a live object that ours defines: defaults and others' changes are left out. */
 function common(live: unknown, ours: unknown, within = ''): unknown {
   if (Array.isArray(live) && Array.isArray(ours)) {
     const found = ours.map((item, i) => common(same(live, item) ?? (isNamed(item) ? undefined : live[i]), item))
@@ -56,7 +59,7 @@ function common(live: unknown, ours: unknown, within = ''): unknown {
   return Object.fromEntries(
     Object.keys(wanted).flatMap(key => {
       if (held[key] === undefined) return []
-      // A server writes quantities in its own way.
+      // A server normalizes quantities.
       const quantity = QUANTITIES.includes(key) || QUANTITIES.includes(within)
       if (quantity && amountOf(held[key]) === amountOf(wanted[key])) return [[key, wanted[key]]]
       return [[key, common(held[key], wanted[key], key)]]
@@ -67,7 +70,7 @@ function common(live: unknown, ours: unknown, within = ''): unknown {
 /** Quantities, and maps of them. */
 const QUANTITIES: readonly string[] = ['limits', 'requests', 'divisor', 'sizeLimit', 'averageValue']
 
-/** The fields by which items of lists are known. */
+/** Fields that identify items of lists. */
 const NAMES = ['name', 'containerPort', 'mountPath', 'ip', 'topologyKey', 'devicePath'] as const
 
 function isNamed(item: unknown): boolean {

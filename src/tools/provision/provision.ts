@@ -20,20 +20,20 @@ export interface ProvisionRequest {
   /** `namespace/name` of the only Gateway. */
   readonly gateway: string | undefined
   readonly sessionKeyFile: string | undefined
-  /** Instead of paths. */
+  /** Replaces the paths. */
   readonly cluster: ClusterRequest | undefined
 }
 
 export interface Provisioning {
   readonly report: CheckReport
-  /** Undefined when something is wrong: nothing is to be applied. */
+  /** Undefined if there are mistakes: nothing is to be applied. */
   readonly text: string | undefined
-  /** It was asked what would change, and something would. */
+  /** A diff was requested, and there are differences. */
   readonly differs: boolean
   readonly notes: readonly string[]
 }
 
-/** Makes what runs the Gateways of files or of a cluster. Throws a Failure where there is none. */
+/** Provisions the Gateways of files or of a cluster. Throws a Failure if there are none. */
 export async function provision(
   request: ProvisionRequest,
   place: InputPlace & ClusterPlace,
@@ -73,7 +73,7 @@ async function inputOf({ paths, cluster }: ProvisionRequest, place: InputPlace &
   })
 }
 
-/** In a cluster a Secret that is not there gets a new key; of files nobody knows whether there is one. */
+/** In a cluster, a missing Secret gets a new key; for files it is unknown whether there is one. */
 async function keyMaker({ sessionKeyFile, cluster }: ProvisionRequest, place: InputPlace) {
   if (sessionKeyFile === undefined) return () => (cluster ? randomBytes(32).toString('hex') : undefined)
   const key = (await readInput(sessionKeyFile, place)).text.trim()
@@ -91,7 +91,7 @@ export interface TextsRequest {
   newKey(): string | undefined
 }
 
-/** What runs the Gateways of these resources, and what is wrong with them. */
+/** The objects that run the Gateways of these resources, and the mistakes. */
 export async function provisionTexts(texts: readonly InputText[], request: TextsRequest) {
   const { cwd, partial, version, gateway, newKey } = request
   const sources = texts.map(({ file, text }) => ({ file, source: parseSource(file, text) }))

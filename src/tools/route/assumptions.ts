@@ -3,7 +3,7 @@ import { fieldOf } from '../dry-run/dry-request.ts'
 import type { Run } from './explain-request.ts'
 import type { Assumption } from './explanation.ts'
 
-/** Everything that the outcome rests on and nobody can know without the network. */
+/** Everything that the outcome depends on and cannot be known without the network. */
 export function assumptionsOf(run: Run, bind: Bind, listener: Listener | undefined): Assumption[] {
   const way = portAssumption(run, bind)
   if (run.outcome.reason === 'Connection') return way
@@ -76,7 +76,7 @@ function healthAssumption({ gateway: { snapshot }, outcome }: Run): Assumption[]
   return [{ unknown: `the health of ${health.length} endpoints`, assumed: 'all healthy' }]
 }
 
-/** One for each place that is called and has no stub. */
+/** One for each destination that is called without a stub. */
 function answerAssumptions({ outcome }: Run): Assumption[] {
   const open = outcome.upstream.filter(({ stub }) => stub === undefined)
   const byName = new Map(open.map(call => [call.names[0] ?? call.url, call]))

@@ -4,7 +4,7 @@ import type { DryOutcome } from '../dry-run/dry-run.ts'
 import type { BackendChosen, NotChosen } from './explanation.ts'
 import { originOf, place } from './trace-reading.ts'
 
-/** The backend of the route that was chosen, then the model, provider or endpoint within it, and why not another. */
+/** The selected backend of the route, then the model, provider or endpoint within it, and why not another. */
 export function backendsOf(route: Route | undefined, outcome: DryOutcome, seed: number): BackendChosen[] {
   const chosen = route?.backends.find(({ backend }) => backend.name === outcome.backend)
   if (route === undefined || chosen === undefined) return []

@@ -4,7 +4,7 @@ import type { DryCall, DryOutcome } from '../dry-run/dry-run.ts'
 import { textOf } from '../events/body-text.ts'
 import type { CallMade } from './explanation.ts'
 
-/** Every call that would go out, those with the request as what has become of it. */
+/** Every call that would be made; those for the request as a diff against it. */
 export function callsOf(received: HeadSnapshot, body: Buffer | undefined, { upstream }: DryOutcome): CallMade[] {
   return upstream.map(call => ({
     to: addressOf(call),
@@ -17,13 +17,13 @@ export function callsOf(received: HeadSnapshot, body: Buffer | undefined, { upst
   }))
 }
 
-/** Among the names are `host:port` with the host right behind it, or port 0 for a program, or the path of a socket. */
+/** The names include `host:port` followed by the host, port 0 for a program, or the path of a socket. */
 function addressOf({ names, url }: DryCall): string {
   if (names.some(name => name.endsWith(':0'))) return `${names[0]}, a program`
   return names.find((name, i) => name.startsWith(`${names[i + 1]}:`)) ?? names[0] ?? url
 }
 
-/** Order says nothing and case neither, so both sides have theirs alike. */
+/** Order and case are insignificant, so both sides are normalized. */
 function linesOf({ method, url, headers }: HeadSnapshot): string[] {
   const fields = headers.map(([name, value]) => `${name.toLowerCase()}: ${value}`)
   return [`${method} ${url}`, ...fields.toSorted()]

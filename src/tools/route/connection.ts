@@ -2,7 +2,7 @@ import type { Bind, Listener } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { place } from './trace-reading.ts'
 
-/** Throws a Failure where connections are passed on as they are, so that there is no request to explain. */
+/** Throws a Failure where connections are passed through, so that there is no request to explain. */
 export function checkHttp(bind: Bind, listener: Listener | undefined): void {
   const passed =
     bind.protocol === 'tcp' ||

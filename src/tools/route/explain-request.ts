@@ -12,21 +12,21 @@ import type { Explanation, Verdict } from './explanation.ts'
 import { passedPolicies } from './passed-policies.ts'
 import { messagesOf, originOf, place } from './trace-reading.ts'
 
-/** A request that was run, and what is known of the run. */
+/** A request that was run, with the details of the run. */
 export interface Run {
   readonly gateway: DryGateway
   readonly request: DryRequest
   readonly outcome: DryOutcome
   readonly seed: number
-  /** Names that have a stub of their own. */
+  /** Names with a stub of their own. */
   readonly stubbed: ReadonlySet<string>
   /** The session was opened for this request. */
   readonly opensSession: boolean
-  /** Variables that are not set, and of each file that cannot be read a clause that says so. */
+  /** Unset variables, and for each unreadable file a clause that says so. */
   readonly lacking: { readonly variables: readonly string[]; readonly files: readonly string[] }
 }
 
-/** What a dry run shows, put together from the events, the calls and the compiled configuration. Throws a Failure. */
+/** Summarizes a dry run from its events, its calls and the compiled configuration. Throws a Failure. */
 export function explainRequest(run: Run): Explanation {
   const { gateway, request, outcome, seed } = run
   const { snapshot } = gateway
@@ -56,7 +56,7 @@ export function explainRequest(run: Run): Explanation {
   }
 }
 
-/** Also one of a group that another route leads to. */
+/** Includes routes of groups. */
 function routeOf(listener: Listener, key: string | undefined): Route | undefined {
   const known = new Set(listener.routes)
   for (const { backends } of known) {
@@ -70,7 +70,7 @@ function receivedHead({ events }: DryOutcome): HeadSnapshot {
   return first?.state ?? { headers: [] }
 }
 
-/** A policy over connections has closed it. */
+/** A connection policy closed it. */
 function closedBefore({ reason, events }: DryOutcome): boolean {
   return reason === 'Connection' && messagesOf(events, 'listener').length === 0
 }

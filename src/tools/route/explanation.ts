@@ -2,17 +2,17 @@ import type { HeadSnapshot } from '../../trace/trace-event.ts'
 import type { DiffLine } from '../check/line-diff.ts'
 
 /**
- * `reached`: a backend has answered. `answered`: a policy has, by intent, or the gateway with what it is asked for.
- * `failed`: a backend was called, and the client gets something else. `rejected`: nobody was called.
- * `unmatched`: no listener or no route.
+ * `reached`: a backend answered. `answered`: a policy answered intentionally, or the gateway with a requested document.
+ * `failed`: a backend was called, but the client gets something else. `rejected`: nothing was called. `unmatched`: no
+ * listener or no route.
  */
 export type Verdict = 'reached' | 'answered' | 'failed' | 'rejected' | 'unmatched'
 
-/** What one request meets on its way, as plain data: what `-o json` prints. Places are `FILE:LINE`. */
+/** The path of one request as plain data, which `-o json` prints. Locations are `FILE:LINE`. */
 export interface Explanation {
   readonly verdict: Verdict
   readonly status: number | null
-  /** Who decided the answer, as in access logs: `Upstream`, `Authorization`, `RateLimit` … */
+  /** What determined the response, as in access logs: `Upstream`, `Authorization`, `RateLimit` … */
   readonly reason: string
   readonly error?: string
   readonly request: HeadSnapshot & { readonly body?: string; readonly source: string }
@@ -20,22 +20,22 @@ export interface Explanation {
   readonly time: string
   readonly seed: number
   readonly port: number
-  /** Null: the connection was closed before one was looked for. */
+  /** Null: the connection was closed before. */
   readonly listener: (Chosen & { readonly others: readonly NotChosen[] }) | null
-  /** Several where a route leads to a group of routes. */
+  /** Several if a route delegates to a group of routes. */
   readonly routes: readonly (Chosen & { readonly others: readonly NotChosen[] })[]
   readonly policies: readonly PolicyPassed[]
   /** From the outside in: the backend, then the model or provider. */
   readonly backends: readonly BackendChosen[]
   /** In the order in which they would be made. */
   readonly calls: readonly CallMade[]
-  /** What the conversion between the formats of client and provider could not carry. */
+  /** What the conversion between client and provider formats could not carry over. */
   readonly lost: readonly { readonly path: string; readonly reason: string }[]
   readonly response: (HeadSnapshot & { readonly body: string }) | null
   readonly assumed: readonly Assumption[]
 }
 
-/** `name`: null where none was found. */
+/** `name`: null if there is none. */
 interface Chosen {
   readonly name: string | null
   readonly origin?: string
@@ -48,17 +48,17 @@ export interface NotChosen {
   readonly origin?: string
 }
 
-/** A policy that holds for the request, and what it did. */
+/** A policy that applies to the request, and its effect. */
 export interface PolicyPassed {
   readonly policy: string
   readonly at: 'connection' | 'listener' | 'route' | 'backend'
-  /** `in force`: it has nothing to decide by itself. `not reached`: the request ended before. */
+  /** `in force`: it makes no decision by itself. `not reached`: the request ended before. */
   readonly result: 'applied' | 'skipped' | 'replied' | 'failed' | 'in force' | 'not reached'
   readonly detail?: string
   readonly origins: readonly string[]
-  /** Where wider levels have written it, without effect. */
+  /** The wider levels whose policy is overridden. */
   readonly overridden: readonly string[]
-  /** Who wrote which field, where several levels have written it. */
+  /** The source of each field, if several levels declare the policy. */
   readonly fields: readonly {
     readonly name: string
     readonly wonBy: readonly string[]
@@ -72,7 +72,7 @@ interface RuleJudged {
   readonly rule: string
   readonly mode: string
   readonly matched: boolean
-  /** What it is about, where that is not the request: a tool of an MCP target. */
+  /** Its subject, if that is not the request: a tool of an MCP target. */
   readonly subject?: string
 }
 
@@ -85,17 +85,17 @@ export interface BackendChosen {
   readonly others: readonly NotChosen[]
 }
 
-/** A call that would go out. */
+/** A call that would be made. */
 export interface CallMade {
   readonly to: string
-  /** `service`: by a policy, for itself. */
+  /** `service`: by a policy, for its own purposes. */
   readonly purpose: 'backend' | 'service'
   readonly method: string
   readonly url: string
-  /** From the request as it came in to the call as it goes out; empty for calls of policies. */
+  /** Changes from the incoming request to the call; empty for calls of policies. */
   readonly head: readonly DiffLine[]
   readonly body: readonly DiffLine[]
-  /** What stands in for the answer; null where nothing answers. */
+  /** The status of the stub's answer; null without an answer. */
   readonly status: number | null
 }
 
@@ -103,6 +103,6 @@ export interface CallMade {
 export interface Assumption {
   readonly unknown: string
   readonly assumed: string
-  /** The flag that says otherwise. */
+  /** The flag to change it. */
   readonly flag?: string
 }

@@ -2,7 +2,7 @@ import { visible } from '../../diagnostics/visible.ts'
 import { MARKS, shortKey } from '../events/steps.ts'
 import type { Explanation } from './explanation.ts'
 
-/** The way of the request as a flowchart, for Markdown that draws them. */
+/** The path of the request as a flowchart, for Markdown renderers with mermaid. */
 export function explanationMermaid(explanation: Explanation): string {
   const { request, listener, routes, policies, backends, status, verdict, reason } = explanation
   const good = verdict === 'reached' || verdict === 'answered'
@@ -39,7 +39,7 @@ function named(what: string, name: string | null, origin: string | undefined): S
   return { text: `${what} ${shortKey(name)}`, origin }
 }
 
-/** As mermaid takes it between quotes: entities, and no line breaks. */
+/** Escaped for mermaid's quotes: entities, and no line breaks. */
 function quoted(text: string): string {
   return visible(text.replaceAll(/\s+/g, ' ')).replaceAll(/[&"<>#;`]/g, char => `#${char.charCodeAt(0)};`)
 }

@@ -14,7 +14,10 @@ interface Passed {
   readonly outcome: DryOutcome
 }
 
-/** The merged policies of connection, listener, route and backend in the order they run, with what each did to the request. */
+/**
+ * The merged policies of connection, listener, route and backend in execution order, with the effect of each on the
+ * request.
+ */
 export function passedPolicies({ bind, listener, route, outcome }: Passed): PolicyPassed[] {
   const told = toldBy(outcome.events)
   const chosen = route?.backends.find(({ backend }) => backend.name === outcome.backend)
@@ -30,7 +33,7 @@ export function passedPolicies({ bind, listener, route, outcome }: Passed): Poli
 
 const PHASES = { connection: 'connection', gateway: 'listener', route: 'route', backend: 'backend' } as const
 
-/** What the trace tells of one run of a policy, with the expressions that were evaluated for it. */
+/** The trace of one run of a policy, with the expressions evaluated for it. */
 interface Told {
   readonly message: Extract<TraceMessage, { type: 'policy' }>
   readonly event: TraceEvent
@@ -56,7 +59,7 @@ function policyPassed(at: PolicyPassed['at'], step: Step, all: readonly Told[], 
     const where = PHASES[message.phase as keyof typeof PHASES] ?? at
     return message.policy === step.policy && where === at && isDeepStrictEqual(event.origins, step.origins)
   })
-  // Of several calls or moments the one that ended the way says most.
+  // Of several calls or hooks, the one that ended the request is the most telling.
   const last = own.find(({ message }) => message.result === 'failed' || message.result === 'replied') ?? own[0]
   const did = policyNamed.get(step.policy)?.perItem ? itemsRefused(outcome) : didOf(step, last?.message, outcome)
   const checks = [...own.flatMap(each => each.checks), ...did.checks]
@@ -79,14 +82,14 @@ function policyPassed(at: PolicyPassed['at'], step: Step, all: readonly Told[], 
   }
 }
 
-/** What a policy did, and checks that no event of its own tells. */
+/** The effect of a policy, including checks without an event of their own. */
 interface Did {
   readonly result?: PolicyPassed['result'] | undefined
   readonly detail?: string | undefined
   readonly checks: readonly TraceMessage[]
 }
 
-/** The backend asks for each item, apart from the policies that run. */
+/** Checked by the backend for each item, apart from policy execution. */
 function itemsRefused({ events, reason }: DryOutcome): Did {
   const checks = messagesOf(events, 'authorization').filter(({ subject }) => subject !== undefined)
   if (checks.length === 0) return { checks }
@@ -117,7 +120,7 @@ function didOf(
     return headers.findLast(([each]) => each.toLowerCase() === `x-ratelimit-${name}`)?.[1]
   })
   if (!policyNamed.get(policy)?.showsBudget || result === undefined || limit === undefined) {
-    // Its name and what it did say the same.
+    // Its name and effect say the same.
     return detail === `${policy} ${result}` ? { result, checks: [] } : { result, detail, checks: [] }
   }
   const budget = `${left} of ${limit} left, next fill in ${seconds} s`

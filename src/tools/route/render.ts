@@ -10,13 +10,13 @@ export type RouteFormat = (typeof ROUTE_FORMATS)[number]
 export interface RenderOptions {
   readonly paint: Paint
   readonly allRoutes: boolean
-  /** Cells of the terminal; undefined leaves lines as long as they are. */
+  /** Terminal width. Undefined to leave lines unwrapped. */
   readonly width: number | undefined
-  /** Of a test case. */
+  /** The location of a test case. */
   readonly place: TestCasePlace
 }
 
-/** Each renderer loads only when it is asked for. */
+/** Each renderer is loaded on demand. */
 export async function renderRoute(
   explanation: Explanation,
   run: Run,

@@ -29,8 +29,8 @@ interface RoutePlace extends InputPlace {
 }
 
 /**
- * Runs one request through a configuration, without a socket. A report: of the configuration's findings, where it
- * cannot be served. Throws a Failure `input`.
+ * Runs one request through a configuration, without a socket. Returns a report of the findings if it cannot be served.
+ * Throws a Failure `input`.
  */
 export async function routeRequest(
   query: RouteQuery,
@@ -46,7 +46,7 @@ export async function routeRequest(
   return { run, explanation: explainRequest(run) }
 }
 
-/** What `run` would refuse to start without. */
+/** What `run` would not start without. */
 function lackingIn({ source, diagnostics }: Loaded): Run['lacking'] {
   const variables = new Set<string>()
   const collect = (value: unknown): void => {
@@ -58,7 +58,7 @@ function lackingIn({ source, diagnostics }: Loaded): Run['lacking'] {
   return { variables: [...variables], files: [...new Set(files)] }
 }
 
-/** A request to an MCP server that lacks a session gets one first, with the caller's own credentials. */
+/** An MCP request that lacks a session gets one first, with the caller's own credentials. */
 async function inSession(gateway: DryGateway, request: DryRequest) {
   const outcome = await gateway.run(request)
   if (!lacksSession(request, outcome)) return { request, outcome, opensSession: false }
@@ -78,7 +78,7 @@ function lacksSession({ headers }: DryRequest, { mcp, reason, status }: DryOutco
   return mcp !== undefined && mcp.method !== 'initialize' && reason === 'MCP' && status === 400 && !named
 }
 
-/** What to say beside the output. */
+/** Notes to print beside the output. */
 export async function routeNotes(explanation: Explanation, run: Run, format: RouteFormat): Promise<string[]> {
   const { leftOut } = await import('./test-case.ts')
   const fields = format === 'test' ? leftOut(explanation) : []
@@ -97,9 +97,9 @@ function unusedServerName({ request: { sni }, gateway: { snapshot } }: Run, { po
   return [`--tls-sni has no effect: port ${port} does not speak TLS, so nothing asks it for a server name.`]
 }
 
-/** What stands for a credential, and nobody asks for one. */
+/** Stand-in credentials that no policy asks for. */
 function unusedCredentials({ request: { jwt, apiKey } }: Run, { policies, listener, routes }: Explanation): string[] {
-  // Who never comes to a route says nothing about what it would ask for.
+  // If no route is reached, it is unknown what it would ask for.
   if (listener === null || routes.every(({ name }) => name === null)) return []
   const asks = (...what: readonly string[]) =>
     policies.some(({ policy }) => what.includes(policyNamed.get(policy)?.asksFor ?? ''))

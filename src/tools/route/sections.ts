@@ -2,19 +2,19 @@ import type { Paint } from '../../diagnostics/paint.ts'
 import { visible } from '../../diagnostics/visible.ts'
 import { cellsOf } from '../terminal/cells.ts'
 
-/** Text, and how it stands out. */
+/** Text, possibly with a tone. */
 export type Piece = string | readonly [tone: keyof Paint, text: string]
 
 interface Line {
   readonly label: string
-  /** Cells before the text. */
+  /** Indentation in cells. */
   readonly indent: number
   readonly pieces: readonly Piece[]
 }
 
 const LABEL = 10
 
-/** Lines in sections: each has the section's name, once, and its text beside it. */
+/** Lines in sections: the section's name appears once, with its text beside it. */
 export class Sections {
   readonly #lines: Line[] = []
   #section = ''
@@ -29,18 +29,18 @@ export class Sections {
     this.#lines.push({ label, indent: LABEL, pieces })
   }
 
-  /** Further in than the line before. */
+  /** Indented further than the previous line. */
   more(depth: number, ...pieces: readonly Piece[]): void {
     this.#lines.push({ label: '', indent: LABEL + 2 * depth, pieces })
   }
 
-  /** `width`: cells of the terminal; undefined leaves lines as long as they are. */
+  /** `width`: terminal width. Undefined to leave lines unwrapped. */
   text(paint: Paint, width: number | undefined): string {
     return this.#lines.map(line => `${drawn(line, paint, width)}\n`).join('')
   }
 }
 
-/** What goes on on the next line stands further in. */
+/** Indentation of continuation lines. */
 const HANGING = 2
 
 function drawn({ label, indent, pieces }: Line, paint: Paint, width = Number.POSITIVE_INFINITY): string {
@@ -60,7 +60,7 @@ function drawn({ label, indent, pieces }: Line, paint: Paint, width = Number.POS
   return rows.map(row => row.trimEnd()).join('\n')
 }
 
-/** Words and the space between them, each by itself, with their tones. */
+/** Words and white space separately, with their tones. */
 function wordsOf(pieces: readonly Piece[]): (readonly [tone: keyof Paint | undefined, word: string])[] {
   return pieces.flatMap(piece => {
     const [tone, text] = typeof piece === 'string' ? [undefined, piece] : piece

@@ -7,10 +7,10 @@ import type { Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 
 export interface TestCasePlace {
-  /** The configuration, as it was named. */
+  /** The configuration as given. */
   readonly config: string
   readonly cwd: string
-  /** The folder that the test file is written to. */
+  /** The folder of the test file. */
   readonly folder: string
   readonly stubs: ReadonlyMap<string, Stub>
 }
@@ -18,8 +18,8 @@ export interface TestCasePlace {
 type Written<T> = { readonly [K in keyof T]?: unknown }
 
 /**
- * The request and what has come of it, as a file for `gwctl test`. Credentials of the request are left out: what it was
- * given by flags stays.
+ * The request and its outcome as a file for `gwctl test`. Credentials of the request are omitted, except stand-ins
+ * given by flags.
  */
 export function testFileText(explanation: Explanation, run: Run, place: TestCasePlace): string {
   const { time, seed, verdict, status, reason } = explanation
@@ -47,7 +47,7 @@ export function testFileText(explanation: Explanation, run: Run, place: TestCase
   return printYaml(file)
 }
 
-/** Header fields and parameters whose values are not shown, so that a case has to do without them. */
+/** Headers and parameters with hidden values, which the test case has to omit. */
 export function leftOut({ request }: Explanation): readonly string[] {
   const parameters = parametersOf(request.url).filter(isHidden)
   const fields = request.headers.flatMap(([name, value]) => (value === REDACTED ? [name] : []))
@@ -64,7 +64,7 @@ function isHidden(parameter: string): boolean {
   return parameter.endsWith(`=${REDACTED}`)
 }
 
-/** The address as it was given, without the parameters whose values are not shown. */
+/** The address as given, without parameters that have hidden values. */
 function addressOf(url: string, shown: string | undefined): string {
   const parameters = parametersOf(shown)
   if (!parameters.some(isHidden)) return url
@@ -97,7 +97,7 @@ function requestOf({ request: shown }: Explanation, { request, opensSession }: R
   }
 }
 
-/** `gwctl test` sends its own with an MCP method. */
+/** `gwctl test` adds these by itself to MCP methods. */
 const SESSION_FIELDS: readonly string[] = ['content-type', 'accept', 'mcp-session-id']
 
 function messageIn(body: Buffer | undefined): { readonly method: unknown; readonly params?: unknown } | undefined {

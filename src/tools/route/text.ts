@@ -7,13 +7,13 @@ import { type Piece, Sections } from './sections.ts'
 
 interface RouteTextOptions {
   readonly paint: Paint
-  /** Every route that was not chosen instead of the nearest ones. */
+  /** All routes that were not chosen, instead of only the nearest. */
   readonly allRoutes: boolean
-  /** Cells of the terminal; undefined leaves lines as long as they are. */
+  /** Terminal width. Undefined to leave lines unwrapped. */
   readonly width: number | undefined
 }
 
-/** The way of the request from top to bottom: a line for each step, what explains it below. */
+/** The path of the request from top to bottom: a line per step, with its explanation below. */
 export function explanationText(explanation: Explanation, { paint, allRoutes, width }: RouteTextOptions): string {
   const out = new Sections()
   const most = allRoutes ? Number.POSITIVE_INFINITY : NEAREST
@@ -30,7 +30,7 @@ export function explanationText(explanation: Explanation, { paint, allRoutes, wi
   return out.text(paint, width)
 }
 
-/** Others that are shown where not all are asked for. */
+/** Number of alternatives shown unless all are requested. */
 const NEAREST = 5
 
 const VERDICTS = {
@@ -120,7 +120,7 @@ function writeCall({ to, purpose, method, url, head, body, status }: CallMade, o
   else if (body.length > 0) out.more(2, ['dim', 'the body as it came'])
 }
 
-/** Lines around a change that did not change themselves, and lines that are shown whole. */
+/** Context lines around a change, and lines that are shown in full. */
 const AROUND = 2
 const SHORT = 20
 

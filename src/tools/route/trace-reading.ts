@@ -14,7 +14,7 @@ export function place(origin: Origin): string {
   return placeText(origin)
 }
 
-/** The place of an event, where it has one. */
+/** The location of an event, if it has one. */
 export function originOf(origins: readonly Origin[]): { readonly origin?: string } {
   return origins[0] ? { origin: place(origins[0]) } : {}
 }

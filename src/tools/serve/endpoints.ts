@@ -9,7 +9,7 @@ import { type LogSink, ProcessLog } from '../../engine/logging.ts'
 
 type Endpoint = Awaited<ReturnType<typeof startAdmin>>
 
-/** The servers beside the gateway's own ports: where each listens, or `off`. */
+/** The auxiliary servers: the address of each, or `off`. */
 export interface Endpoints {
   readonly admin: string
   readonly stats: string
@@ -17,7 +17,7 @@ export interface Endpoints {
   close(): Promise<void>
 }
 
-/** Throws a Failure when the filter of the settings cannot be read. */
+/** Throws a Failure if the log filter of the settings is invalid. */
 export function createLog({ logging }: Settings, sink: LogSink): ProcessLog {
   try {
     return new ProcessLog({ clock: systemClock, format: logging.format, filter: logging.filter, sink })
@@ -30,7 +30,7 @@ export function createLog({ logging }: Settings, sink: LogSink): ProcessLog {
   }
 }
 
-/** When one cannot be opened, those that were are closed and `stop` is called. */
+/** If one cannot be opened, the others are closed and `stop` is called. */
 export async function startEndpoints(
   settings: Settings,
   source: AdminSource,
@@ -58,7 +58,7 @@ export async function startEndpoints(
   }
 }
 
-/** What `listen` says in words; any other error as it is. */
+/** Converts errors of `listen` to Failures; other errors are returned unchanged. */
 export function portFailure(error: unknown): unknown {
   const { code, port, address } = error as NodeJS.ErrnoException & { port?: number; address?: string }
   if (code !== 'EADDRINUSE' && code !== 'EACCES' && code !== 'EADDRNOTAVAIL') return error
@@ -79,7 +79,7 @@ export function watchFile(path: string, changed: () => void) {
       clearTimeout(timer)
       timer = setTimeout(changed, 250)
     })
-    // A directory that goes away is noticed by the next reload.
+    // The next reload notices a removed directory.
     return watcher.on('error', () => {})
   }
   return watch(dirname(path), (_event, name) => {

@@ -10,7 +10,7 @@ import type { RunningGateway, ServeOptions } from './serving.ts'
 
 type GatewayOptions = Pick<ServeOptions, 'log' | 'version' | 'portFor'>
 
-/** A gateway of this thread, with the log, the trace and the gauge that tells whether it is up to date. */
+/** A gateway in this thread, with its log, trace and the gauge of whether it is up to date. */
 export function createGateway(options: GatewayOptions, settings: Settings) {
   const log = createLog(settings, options.log)
   const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(settings), worker: 0 })
@@ -30,7 +30,7 @@ export function createGateway(options: GatewayOptions, settings: Settings) {
 
 export type OneGateway = ReturnType<typeof createGateway>
 
-/** Opens the servers beside its ports. `pending`: what it still waits for; `ended` comes before the ports close. */
+/** Opens the auxiliary servers. `pending`: what it still waits for; `ended` runs before the ports close. */
 export async function openGateway(
   { log, hub, gateway }: OneGateway,
   settings: Settings,

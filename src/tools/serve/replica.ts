@@ -31,7 +31,7 @@ import { readServed } from '../input/served-input.ts'
 import { createLog, portFailure, startEndpoints, watchFile } from './endpoints.ts'
 import type { Probed, RunningGateway, ServeOptions } from './serving.ts'
 
-/** Serves with several workers as one replica: to everybody outside it is the same as with one. */
+/** Serves with several workers as one replica, which looks like a single gateway from outside. */
 export async function serveReplica(
   options: ServeOptions,
   count: number,
@@ -91,7 +91,7 @@ interface Current {
   readonly ports: ReservedPorts
 }
 
-/** The leading thread: compiles first, then has all workers do the same, and gathers what they know. */
+/** The leading thread: compiles first, then has all workers do the same, and aggregates their data. */
 class Replica {
   readonly trace: ReplicaTrace
   readonly threads: Threads
@@ -169,12 +169,12 @@ class Replica {
     return this.#pool.workers
   }
 
-  /** Some worker takes requests. */
+  /** Whether any worker accepts requests. */
   get isServing(): boolean {
     return this.#pool.workers.some(isServing)
   }
 
-  /** False: refused, and nothing was started. */
+  /** False: the configuration was refused, and nothing was started. */
   async open(inputs: readonly InputText[]): Promise<boolean> {
     try {
       const compiled = await this.#compile(inputs)
@@ -214,7 +214,7 @@ class Replica {
     })
   }
 
-  /** In-flight requests of all workers are finished first, within the limits. */
+  /** Drains the in-flight requests of all workers first, within the limits. */
   async stop(min: number, max: number): Promise<void> {
     this.#stopping = true
     this.#pool.retire()
@@ -244,12 +244,12 @@ class Replica {
     const { env, cwd, version } = this.#options
     const backlog = this.#backlogs[index] as SharedArrayBuffer
     Atomics.store(new Int32Array(backlog), 0, 0)
-    // What the one before it held has gone with it.
+    // The memory that its predecessor held is free.
     Atomics.store(new BigInt64Array(this.#bodies), index, 0n)
     return {
       index,
       count,
-      // The environment of a process is not a plain object, which is all that a thread can be given.
+      // `process.env` is not a plain object, and threads can only be given those.
       env: { ...env },
       cwd,
       version,
@@ -287,13 +287,13 @@ class Replica {
     this.trace.lost(index)
   }
 
-  /** Nothing is half of one configuration and half of another: no worker serves it before all have compiled it. */
+  /** Atomic across workers: none serves the new configuration before all have compiled it. */
   async #reload(): Promise<boolean> {
     const compiled = await this.#compile(await readServed(this.#options.file, { ...this.#options, trusted: true }))
     if (compiled === undefined) return false
     const asked = this.#pool.workers.filter(responds)
     const answers = await Promise.allSettled(asked.map(worker => worker.ask('prepare', compiled.prepared)))
-    // One that has ended meanwhile is replaced by one that starts with what is served then.
+    // A worker that ended meanwhile is replaced by one that starts with the new configuration.
     const refusals = answers.filter((answer, i) => !asked[i]?.over && (answer.status === 'rejected' || !answer.value))
     if (refusals.length > 0) {
       await this.#all('abandon', undefined)
@@ -305,7 +305,7 @@ class Replica {
       this.#logger.log('error', 'cannot open a port', { port, error: error.message }),
     )
     this.#current = { ...compiled, ports }
-    // One that does not take it over is replaced by one that starts with it.
+    // A worker that does not switch is replaced by one that starts with it.
     for (const worker of this.#pool.workers) if (!responds(worker)) void worker.end('it hung during a reload')
     const workers = this.#pool.workers.filter(responds)
     const commits = await Promise.allSettled(workers.map(worker => worker.ask('commit', ports)))
@@ -344,7 +344,7 @@ class Replica {
     return reservePorts(binds, known, portFor, undefined, failed)
   }
 
-  /** One change at a time, in the order they were asked for. */
+  /** Serializes changes, in order of request. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const done = this.#queue.then(work)
     this.#queue = done.catch(() => {})

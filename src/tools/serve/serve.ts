@@ -13,7 +13,9 @@ import { createLog, portFailure, watchFile } from './endpoints.ts'
 import { createGateway, openGateway } from './one-gateway.ts'
 import type { Probed, RunningGateway, ServeOptions } from './serving.ts'
 
-/** Starts what `validate --tier env` accepts; undefined when the configuration was refused: no port was opened then. */
+/**
+ * Starts what `validate --tier env` accepts. Undefined if the configuration was refused, in which case no port is open.
+ */
 export async function serve(options: ServeOptions): Promise<RunningGateway | undefined> {
   const inputs = await readServed(options.file, { ...options, trusted: true })
   const probe = new InputLoader({ begin: () => {}, abandon: () => {} })

@@ -12,32 +12,32 @@ export interface ServeOptions {
   readonly version: string
   /** Reload when the file changes. */
   readonly watch: boolean
-  /** Workers that share the ports; what the file says when unset. */
+  /** Workers that share the ports; as in the file when unset. */
   readonly workers?: number | string
-  /** Opens another port than the configured one: tests pass `() => 0`. */
+  /** Overrides the configured ports: tests pass `() => 0`. */
   readonly portFor?: (port: number) => number
-  /** Findings of a configuration that is not served: at start, and of each reload that was refused. */
+  /** Receives the findings of a refused configuration, at start or on reload. */
   refused(report: CheckReport, reload: boolean): void
 }
 
 export interface RunningGateway {
-  /** Where the admin and the stats server listen, or `off`. */
+  /** The addresses of the admin and stats servers, or `off`. */
   readonly admin: string
   readonly stats: string
   /** Open ports, by the configured one. */
   readonly ports: ReadonlyMap<number, number>
-  /** bytes that bodies may take of memory; undefined: nothing in the file reads a body whole. */
+  /** Bytes of memory that bodies may take. Undefined if nothing buffers bodies. */
   readonly bodies: number | undefined
-  /** The threads that share the ports; none when this one serves. Ending one is to the others as if it had crashed. */
+  /** The threads that share the ports; none if this one serves. To the others, ending one looks like a crash. */
   readonly workers: readonly { readonly index: number; readonly welcomed: boolean; end(): Promise<void> }[]
-  /** Asked for by `/quitquitquit`. */
+  /** Resolves on `/quitquitquit`. */
   readonly quit: Promise<void>
   stop(): Promise<void>
-  /** Reads the file again, now; false when it was refused and the old configuration stays. */
+  /** Reloads the file now; false if it was refused and the old configuration stays. */
   reload(): Promise<boolean>
 }
 
-/** What the file was found to hold before anything starts. */
+/** What a first look at the file found. */
 export interface Probed {
   readonly inputs: readonly InputText[]
 }

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { Failure } from '../../diagnostics/failure.ts'
 import { MAX_WORKERS, parseWorkers } from '../../runtime/workers.ts'
 
-/** How many workers `4`, `50%` (of the processors) or nothing (1) means. Throws a Failure for anything else. */
+/** The number of workers for `4`, `50%` (of the processors) or nothing (1). Throws a Failure for anything else. */
 export function workerCount(given: number | string | undefined, processors = availableParallelism()): number {
   if (given === undefined) return 1
   const workers = parseWorkers(String(given))
@@ -17,10 +17,10 @@ function clamp(count: number): number {
   return Math.min(MAX_WORKERS, Math.max(1, count))
 }
 
-/** Whether the kernel spreads the connections of one port over several listeners, and this Node.js asks it to. */
+/** Whether the kernel distributes the connections of a port over several listeners, and this Node.js supports that. */
 export async function canSharePorts(): Promise<boolean> {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  // Older ones ignore the option.
+  // Older versions ignore the option.
   if (major < 23 || (major === 23 && minor < 1)) return false
   return new Promise(resolve => {
     const server = createServer()

@@ -1,4 +1,4 @@
-// What a worker of `gwctl run --workers` runs: one gateway that obeys the leading thread.
+// The worker thread of `gwctl run --workers`: one gateway, controlled by the leading thread.
 import { parentPort, workerData } from 'node:worker_threads'
 import { createCelCompiler } from '../../cel/compiler.ts'
 import type { Snapshot } from '../../config/snapshot.ts'
@@ -87,14 +87,14 @@ class ServeWorker {
     }
   }
 
-  /** What was logged on the way comes before it: the leader's next line is younger. */
+  /** Earlier log lines are sent first: the leader's next line is later. */
   #answer(report: Report): void {
     this.#log.flush()
     this.#report(report)
   }
 
   #ownThreads: Threads | undefined
-  /** Ends the profile that is being taken. */
+  /** Cancels the profile in progress. */
   #unwanted = new AbortController()
   readonly #handlers: Handlers = {
     prepare: prepared => this.#prepare(prepared),
@@ -167,7 +167,7 @@ class ServeWorker {
     if (watch === undefined) return 'full'
     if ('problem' in watch) return { problem: watch.problem }
     this.#watches.set(id, watch)
-    // Several events make one message.
+    // Batches several events into one message.
     watch.onEvent = () => setImmediate(() => this.#send(id, watch))
     return 'watching'
   }
@@ -185,7 +185,7 @@ class ServeWorker {
   }
 }
 
-/** Lines for the leader's sink; what it has not taken counts as written but not read. */
+/** Sends lines to the leader's sink; lines not yet accepted count as written but not read. */
 class LeaderSink {
   readonly #backlog: Int32Array
   readonly #report: (report: Report) => void

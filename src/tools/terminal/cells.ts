@@ -1,7 +1,7 @@
 import { inAscii } from '../../diagnostics/ascii.ts'
 import { charWidth, visible } from '../../diagnostics/visible.ts'
 
-/** How a piece of text stands out. Whether with colour or without is decided where it is drawn. */
+/** The emphasis of a piece of text. Whether it is coloured is decided when drawing. */
 export type Tone = 'plain' | 'dim' | 'bold' | 'success' | 'warn' | 'error' | 'info' | 'cursor'
 
 export interface Span {
@@ -9,7 +9,7 @@ export interface Span {
   readonly tone: Tone
 }
 
-/** One line of the screen. Its spans never hold control characters. */
+/** One line of the screen. Its spans never contain control characters. */
 export type Row = readonly Span[]
 
 export function span(text: string, tone: Tone = 'plain'): Span {
@@ -22,7 +22,7 @@ export function cellsOf(text: string): number {
   return cells
 }
 
-/** Safe to print, and at most `width` cells wide; `…` stands for what is cut off. */
+/** Safe to print, and at most `width` cells wide; `…` marks the cut. */
 export function cut(text: string, width: number): string {
   const shown = visible(text)
   if (cellsOf(shown) <= width) return shown
@@ -37,7 +37,7 @@ export function cut(text: string, width: number): string {
   return `${out}…`
 }
 
-/** The same, with the end kept. */
+/** The same, keeping the end. */
 export function cutStart(text: string, width: number): string {
   const shown = visible(text)
   if (cellsOf(shown) <= width) return shown
@@ -92,7 +92,7 @@ function wrapLine(text: string, width: number): string[] {
       i += char.length
       continue
     }
-    // A word that takes more than half of the line is broken: the line would be short.
+    // A word longer than half of the line is broken, since the line would be too short otherwise.
     const end = char !== ' ' && space - start > (i - start) / 2 ? space : i
     lines.push(text.slice(start, end))
     start = text[end] === ' ' ? end + 1 : end

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process'
 import { Failure } from '../../diagnostics/failure.ts'
 
-/** Bytes; X11 and many terminals take no more at one go. */
+/** Bytes; the limit of X11 and many terminals. */
 const MOST = 256 * 1024
 
 /**
- * Hands a text to the clipboard of whoever sits at the terminal, also over SSH. Throws a Failure `usage` when it is too
- * long: a terminal would drop it without a word.
+ * Copies a text to the user's clipboard, also over SSH. Throws a Failure `usage` if it is too long, since terminals
+ * would silently drop it.
  */
 export async function copyToClipboard(
   text: string,
@@ -14,7 +14,7 @@ export async function copyToClipboard(
 ): Promise<void> {
   const base64 = Buffer.from(text).toString('base64')
   if (base64.length > MOST) throw new Failure('usage', 'too long for a clipboard: save it with S')
-  // As it comes, tmux ignores what programs send to the clipboard; what it is told itself it passes on.
+  // tmux ignores clipboard sequences of programs, but forwards text that it is given directly.
   if (place.env.TMUX && (await toldTmux(text, place.env))) return
   // OSC 52.
   place.stdout.write(`\u001b]52;c;${base64}\u0007`)

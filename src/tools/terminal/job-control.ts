@@ -1,31 +1,31 @@
-/** Being stopped, and going on again, as a job of a shell is. */
+/** Stop and continue signals of shell job control. */
 export interface JobControl {
-  /** Stops the process with its whole group, as Ctrl-Z does; resolves when it goes on. */
+  /** Stops the process group, as Ctrl-Z does; resolves when it continues. */
   stop(): Promise<void>
-  /** Until the returned function is called. */
+  /** Active until the returned function is called. */
   watch(told: JobWatcher): () => void
 }
 
 export interface JobWatcher {
-  /** Somebody else asks for a stop, which now waits for `stop`. */
+  /** An external stop request, which waits for `stop`. */
   onStop(): void
-  /** The process goes on after a stop that nobody could prepare for. */
+  /** The process continues after a stop without warning. */
   onContinue(): void
 }
 
-/** Gives the terminal back while the process is stopped, and takes it again. */
+/** Releases the terminal while the process is stopped, and takes it back. */
 export class Suspension {
   readonly #job: JobControl
   readonly #suspend: (run: () => Promise<void>) => Promise<void>
   #away = false
 
-  /** `suspend` gives the terminal away while `run` does. */
+  /** `suspend` releases the terminal while `run` runs. */
   constructor(job: JobControl, suspend: (run: () => Promise<void>) => Promise<void>) {
     this.#job = job
     this.#suspend = suspend
   }
 
-  /** Where it is away already, with an editor, it is not ours to give. */
+  /** While it is already released, for instance to an editor, only `run` runs. */
   async giveAway(run: () => Promise<void>): Promise<void> {
     if (this.#away) return run()
     this.#away = true
@@ -38,11 +38,11 @@ export class Suspension {
     return this.giveAway(() => this.#job.stop())
   }
 
-  /** Until the returned function is called. */
+  /** Active until the returned function is called. */
   watch(): () => void {
     return this.#job.watch({
       onStop: () => void this.stop(),
-      // What the screen and the keyboard are like now is anybody's guess.
+      // The state of screen and keyboard is unknown.
       onContinue: () => void (this.#away || this.giveAway(async () => {})),
     })
   }

@@ -1,4 +1,4 @@
-/** A key as the terminal reports it, without its escape sequences. `text` is what a letter or a paste types. */
+/** A key as reported by the terminal, without escape sequences. `text` is what a letter or a paste types. */
 export type KeyName =
   | 'up'
   | 'down'
@@ -21,7 +21,7 @@ export interface KeyPress {
   readonly text: string
 }
 
-/** A typed line after one more key. */
+/** An input line after one more key. */
 export function edited(text: string, key: KeyPress): string {
   if (key.name === 'backspace') return [...text].slice(0, -1).join('')
   return key.name === 'text' ? text + key.text : text

@@ -6,7 +6,7 @@ export interface Size {
   readonly rows: number
 }
 
-/** The rows around the cursor that there is room for. */
+/** The rows around the cursor that fit. */
 export function list<T>(items: readonly T[], cursor: number, rows: number, draw: (item: T) => Row): Row[] {
   const start = Math.max(0, Math.min(cursor - Math.floor(rows / 2), items.length - rows))
   return items.slice(start, start + rows).map((item, i) => {
@@ -17,7 +17,7 @@ export function list<T>(items: readonly T[], cursor: number, rows: number, draw:
   })
 }
 
-/** A line that is being typed. Its end is what the person looks at. */
+/** An input line, of which the end is kept visible. */
 export function typed(question: string, text: string, columns: number): Row {
   const asked = cut(question, Math.max(0, columns - 10))
   const room = columns - cellsOf(asked) - 1

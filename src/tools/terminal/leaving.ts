@@ -1,9 +1,9 @@
 import { Failure } from '../../diagnostics/failure.ts'
 
-/** How the person at the keyboard left. */
+/** How the user left. */
 export type Quit = 'asked' | 'interrupted'
 
-/** Resolves when the person quits; rejects with a Failure `interrupted` after Ctrl-C. */
+/** Resolves when the user quits; rejects with a Failure `interrupted` after Ctrl-C. */
 export function untilQuit(session: {
   readonly quit: Quit | undefined
   subscribe(listener: () => void): unknown

@@ -1,7 +1,7 @@
-/** What moves a cursor in a list. */
+/** Cursor movements in a list. */
 export type Move = 'down' | 'up' | 'pageDown' | 'pageUp' | 'first' | 'last'
 
-/** Lines to move by on a page of so many, infinite for the first and the last one; undefined for anything that is not a move. */
+/** Lines to move by for a page size, infinite for first and last. Undefined for other commands. */
 export function distanceOf(command: string, page: number): number | undefined {
   const most = Math.max(1, page - 1)
   const distances: Readonly<Record<Move, number>> = {

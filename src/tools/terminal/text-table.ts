@@ -5,21 +5,21 @@ import { cellsOf, cutStart, pad } from './cells.ts'
 export interface Column {
   readonly title: string
   readonly align: 'left' | 'right'
-  /** Where it is too long, the end tells more than the start: keys. */
+  /** If it is too long, the end is kept: for keys. */
   readonly keepsEnd?: boolean
 }
 
 export interface TableOptions {
   readonly paint: Paint
-  /** Columns of the terminal; unset: as wide as it gets, for pipes. */
+  /** Terminal width; unset for pipes, where it is unlimited. */
   readonly width?: number
 }
 
 const GAP = '  '
-/** Columns that a cell keeps while others are wider, and where the terminal is too narrow for that. */
+/** Minimum cell widths while other columns are wider, and on terminals too narrow for that. */
 const MIN_WIDTHS = [8, 3]
 
-/** A table without lines. Where the terminal is narrow, the widest columns give way. */
+/** A table without lines. On a narrow terminal, the widest columns shrink. */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],

@@ -10,30 +10,30 @@ export interface Terminal {
   readonly stdin: NodeJS.ReadableStream
   readonly stdout: NodeJS.WritableStream
   readonly colors: boolean
-  /** Where Ctrl-Z and the like are to stop the process. */
+  /** Set if Ctrl-Z and the like should stop the process. */
   readonly job?: JobControl
 }
 
-/** What is drawn and who answers the keys. Listeners are told whenever the picture is another one. */
+/** What is drawn and handles the keys. Listeners are notified of every change. */
 export interface Session {
-  /** Replaced as a whole whenever something changes. */
+  /** Replaced as a whole on every change. */
   readonly current: object
   readonly subscribe: (listener: () => void) => () => void
   /** One row fewer than the terminal has, each as wide as the terminal. */
   picture(size: Size): { readonly rows: readonly Row[] }
   press(key: KeyPress, size: Size): void
-  /** Gives the terminal away while `run` does; set by the view. */
+  /** Releases the terminal while `run` runs; set by the view. */
   suspend?: (run: () => Promise<void>) => Promise<void>
 }
 
 export interface View {
-  /** Rejects when drawing failed, or when there is no terminal any more; it is as it was before in any case. */
+  /** Rejects if drawing failed or the terminal is gone; its state is restored in any case. */
   readonly ended: Promise<unknown>
-  /** Gives the terminal back; resolves when that is written. */
+  /** Releases the terminal; resolves when that is written. */
   close(): Promise<unknown>
 }
 
-/** Takes over the terminal until `close`. Needs a terminal on both streams. */
+/** Takes over the terminal until `close`. Requires a terminal on both streams. */
 export function showView(session: Session, terminal: Terminal): View {
   const app = render(<SessionView session={session} colors={terminal.colors} job={terminal.job ?? NO_JOB} />, {
     stdin: terminal.stdin,
@@ -41,11 +41,11 @@ export function showView(session: Session, terminal: Terminal): View {
     alternateScreen: true,
     incrementalRendering: true,
     maxFps: 30,
-    // Ours to answer: the exit code says that the user broke off.
+    // Handled here: the exit code reports the interruption.
     exitOnCtrlC: false,
     // Nothing here writes to the console.
     patchConsole: false,
-    // Ink would fall back to printing once at the end where it takes the environment for CI.
+    // In an environment that looks like CI, Ink would only print once at the end.
     interactive: true,
   })
   const exited = app.waitUntilExit()
@@ -58,11 +58,11 @@ export function showView(session: Session, terminal: Terminal): View {
   }
 }
 
-/** Where SIGHUP is ignored, as with nohup, nothing else tells that a terminal was closed. */
+/** If SIGHUP is ignored, as with nohup, nothing else reports a closed terminal. */
 function closed({ stdin, stdout }: Terminal): Promise<never> {
   return new Promise((_, reject) => {
     stdin.once('end', () => {
-      // Ink leaves it as it was, and each of that would fail.
+      // Ink restores it, and each attempt would fail.
       Object.assign(stdin, { setRawMode: () => stdin })
       Object.assign(stdout, { write: toNobody })
       reject(new Failure('terminated', 'the terminal was closed'))
@@ -112,9 +112,9 @@ function SessionView({ session, colors, job }: SessionProps) {
   )
 }
 
-/** Ink lets go of the keyboard, but Node goes on reading it: whoever has the terminal next would miss its first keys. */
+/** Ink releases the keyboard, but Node keeps reading it: the next owner of the terminal would miss the first keys. */
 async function unread(stdin: NodeJS.ReadableStream): Promise<void> {
-  // That nobody listens any more, and then the pause itself, take effect in the next round.
+  // The removal of listeners, and then the pause itself, take effect in the next tick.
   await new Promise(setImmediate)
   stdin.pause()
   await new Promise(setImmediate)
@@ -160,7 +160,7 @@ const NAMED = [
   ['delete', 'backspace'],
 ] as const satisfies readonly (readonly [keyof Key, KeyPress['name']])[]
 
-/** Keys that were typed faster than they are read come as one text. */
+/** Keys typed faster than they are read arrive as one text. */
 function pressesOf(input: string, key: Key): readonly KeyPress[] {
   if (key.ctrl) return input === 'c' ? [{ name: 'interrupt', text: '' }] : []
   if (key.tab) return [{ name: key.shift ? 'shiftTab' : 'tab', text: '' }]
@@ -172,7 +172,7 @@ function pressesOf(input: string, key: Key): readonly KeyPress[] {
 
 function pressOf(char: string): readonly KeyPress[] {
   if (char === '\r' || char === '\n') return [{ name: 'enter', text: '' }]
-  // Keys that are typed fast come in one piece.
+  // Keys typed quickly arrive together.
   if (char === '\t') return [{ name: 'tab', text: '' }]
   if (char === '\u0003') return [{ name: 'interrupt', text: '' }]
   return char < ' ' ? [] : [{ name: 'text', text: char }]

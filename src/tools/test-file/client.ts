@@ -3,17 +3,17 @@ import { fieldOf } from '../dry-run/dry-request.ts'
 import type { DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import type { TestHeaders, TestRequest } from './test-file.ts'
 
-/** What a case is about: a dry gateway, or a running one. */
+/** What a case runs against: a dry gateway, or a running one. */
 interface Subject {
   run(request: DryRequest): Promise<DryOutcome>
 }
 
-/** Sends the requests of one case: what the shorthands leave out, it fills in as the clients of their protocols do. */
+/** Sends the requests of one case, filling in what clients of their protocols send by default. */
 export class TestClient {
   readonly #gateway: Subject
-  /** Session ids of MCP by where and by whom they were opened. */
+  /** MCP session ids, by place and caller. */
   readonly #sessions = new Map<string, string>()
-  /** What ends the sessions that this client has opened. */
+  /** Requests that end the sessions opened by this client. */
   readonly #endings: DryRequest[] = []
 
   constructor(gateway: Subject) {
@@ -25,19 +25,19 @@ export class TestClient {
     return this.#gateway.run(singleRequest(request))
   }
 
-  /** Ends the sessions of MCP: a running gateway would keep them, and the programs behind them, until they are idle for long. */
+  /** Ends the MCP sessions: a running gateway would keep them, and their programs, until the idle timeout. */
   async close(): Promise<void> {
     for (const ending of this.#endings.splice(0)) {
-      // What the case has to say is said.
+      // The case has its result already.
       await this.#gateway.run(ending).catch(() => undefined)
     }
   }
 
-  /** What opens the session comes first; where that is refused, it is what comes of the request. */
+  /** Opens the session first; if that is refused, it is the outcome of the request. */
   async #callMcp(request: TestRequest, method: string): Promise<DryOutcome> {
     const { params = {} } = request
     if (method === 'initialize') return (await this.#open(request, { ...GREETING, ...params })).opened
-    // A session belongs to who has opened it.
+    // A session belongs to the caller that opened it.
     const { params: _, mcp: __, ...caller } = request
     const place = JSON.stringify(caller)
     if (!this.#sessions.has(place)) {
@@ -75,7 +75,7 @@ type Fields = readonly (readonly [name: string, value: string])[]
 
 const JSON_FIELDS: Fields = [['content-type', 'application/json']]
 
-/** What is sent for a request that needs no session. */
+/** The form of a request that needs no session. */
 export function singleRequest(request: TestRequest): DryRequest {
   return request.llm === undefined ? plain(request) : prompt(request, request.llm)
 }
@@ -99,7 +99,7 @@ function prompt(request: TestRequest, format: 'chat' | 'messages'): DryRequest {
   return requestOf({ ...request, path }, 'POST', JSON_FIELDS, JSON.stringify(body))
 }
 
-/** `defaults`: header fields where the case writes none of that name. */
+/** `defaults`: headers that the case may override. */
 function requestOf(request: TestRequest, method: string, defaults: Fields, body: string | undefined): DryRequest {
   const { url, path = '/', host, port, jwt, apiKey, source, sni } = request
   const own = fieldsOf(request.headers ?? {})

@@ -5,8 +5,8 @@ import { parseFieldPath } from './field-path.ts'
 import { isMatchers, isRecord, matcherProblems } from './matcher.ts'
 
 /**
- * What a case can look at. Below these, fields are reached by name: `header.x-served-by`,
- * `upstream.json.messages[0].content`. A value is the value itself, or matchers such as `{lt: 1}`.
+ * What a case can check. Nested fields are addressed by name: `header.x-served-by`,
+ * `upstream.json.messages[0].content`. A value is a literal or matchers such as `{lt: 1}`.
  */
 export const expectation = object(
   'expectation',
@@ -43,7 +43,7 @@ export const expectation = object(
 )
 
 const NAMES = Object.keys(expectation.node.fields)
-/** What these hold is known beforehand; the others hold whatever a message holds. */
+/** Fields with fixed members; the others contain whatever a message contains. */
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   upstream: ['method', 'url', 'path', 'host', 'header', 'body', 'json', 'status', 'backend'],
   mcp: ['tools', 'prompts', 'resources', 'result', 'error', 'text', 'isError'],
@@ -94,7 +94,7 @@ function fieldProblem(field: string): ObjectProblem | undefined {
   return capitalProblem(field, name) ?? memberProblem(field, head, member)
 }
 
-/** Where in a path the word `header` stands for header fields. */
+/** Where `header` in a path is followed by a header name. */
 const HEADERS: ReadonlyMap<string, number> = new Map([
   ['header', 0],
   ['upstream', 1],
@@ -112,7 +112,7 @@ function memberProblem(field: string, head: string, member: string): ObjectProbl
   return members === undefined || members.includes(member) ? undefined : unknown(field, member, members)
 }
 
-/** The same for members that are written below their field: `upstream: {path: /}`. */
+/** The same for nested notation: `upstream: {path: /}`. */
 function memberProblems(field: string, value: unknown): ObjectProblem[] {
   if (!isRecord(value) || isMatchers(value)) return []
   return Object.keys(value).flatMap(name => {

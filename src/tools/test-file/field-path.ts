@@ -1,8 +1,8 @@
 const STEP = /([^.[\]"]+)|\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]/y
 
 /**
- * `json.choices[0].message`, `json.choices.0.message` (brackets have to be quoted between YAML's braces), `header["x.y"]`
- * → steps; undefined when it is none of them.
+ * Parses `json.choices[0].message`, `json.choices.0.message` (brackets must be quoted in YAML flow maps),
+ * `header["x.y"]`. Undefined if it is malformed.
  */
 export function parseFieldPath(text: string): (string | number)[] | undefined {
   const steps: (string | number)[] = []

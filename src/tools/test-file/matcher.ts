@@ -2,7 +2,7 @@ import { createPatternCompiler } from '../../cel/pattern.ts'
 import type { ObjectProblem } from '../../schema/builder.ts'
 import { sameJson } from '../dry-run/same-json.ts'
 
-/** A value that is known by several names: any of them is right. */
+/** A value with several names, any of which matches. */
 export class Names {
   readonly all: readonly string[]
 
@@ -15,7 +15,7 @@ export class Names {
   }
 }
 
-/** A value that is compared and never shown. */
+/** A value that is compared but never shown. */
 export class Hidden {
   readonly value: string
 
@@ -26,15 +26,15 @@ export class Hidden {
 
 /** A field that is not as expected. */
 export interface Difference {
-  /** Below the field that was expected; empty: that one itself. */
+  /** Relative to the expected field; empty for the field itself. */
   readonly path: readonly (string | number)[]
-  /** What it should be, in words: `200`, `less than 1`, `a text with "x"`. */
+  /** The expectation in words: `200`, `less than 1`, `a text with "x"`. */
   readonly expected: string
-  /** Undefined: there is nothing. */
+  /** Undefined if absent. */
   readonly actual: unknown
 }
 
-/** Compares with what was written: a value, an object whose members are compared, or matchers. */
+/** Compares with an expectation: a literal, an object of members, or matchers. */
 export function compare(expected: unknown, actual: unknown, path: readonly (string | number)[] = []): Difference[] {
   if (isMatchers(expected)) {
     return Object.entries(expected).flatMap(([name, operand]) => MATCHERS[name]?.compare(operand, actual, path) ?? [])
@@ -51,7 +51,7 @@ export function compare(expected: unknown, actual: unknown, path: readonly (stri
   return equals(expected, actual) ? [] : [{ path, expected: shown(expected), actual }]
 }
 
-/** The mistakes in what is written. */
+/** The mistakes in an expectation. */
 export function matcherProblems(expected: unknown, path: readonly (string | number)[] = []): ObjectProblem[] {
   if (Array.isArray(expected)) return expected.flatMap((item, i) => matcherProblems(item, [...path, i]))
   if (!isRecord(expected)) return []
@@ -75,12 +75,12 @@ export function matcherProblems(expected: unknown, path: readonly (string | numb
   })
 }
 
-/** The field is to be what it was when that was saved. */
+/** The field is compared with its saved value. */
 export function isSnapshot(expected: unknown): boolean {
   return isMatchers(expected) && 'snapshot' in expected
 }
 
-/** Not a value itself: what it says about one. */
+/** Matchers instead of a literal value. */
 export function isMatchers(value: unknown): value is Readonly<Record<string, unknown>> {
   return (
     isRecord(value) && Object.keys(value).length > 0 && Object.keys(value).every(name => Object.hasOwn(MATCHERS, name))
@@ -101,7 +101,7 @@ function plain(value: unknown): unknown {
   return value instanceof Hidden ? value.value : value
 }
 
-/** Text of a message may be written as the number or boolean that it says. */
+/** Text in a message may be expected as the number or boolean that it represents. */
 function equals(expected: unknown, actual: unknown): boolean {
   if (actual instanceof Names) return typeof expected === 'string' && actual.is(expected)
   const value = plain(actual)
@@ -119,7 +119,7 @@ interface Matcher {
   compare(operand: unknown, actual: unknown, path: readonly (string | number)[]): Difference[]
 }
 
-/** `holds`: whether the field is as the operand says; `words`: what it says. */
+/** `holds`: whether the field satisfies the operand; `words`: its description. */
 function matcher(
   problem: Matcher['problem'],
   holds: (operand: never, actual: unknown) => boolean,
@@ -171,7 +171,7 @@ function namesOf(actual: unknown): readonly string[] {
   return value === undefined || value === null ? [] : [typeof value === 'string' ? value : JSON.stringify(value)]
 }
 
-/** What is not there is without anything, but a test that says so would not notice that it looks in the wrong place. */
+/** An absent field trivially lacks everything, but then the test may look in the wrong place. */
 function isThere(actual: unknown): boolean {
   return actual !== undefined && actual !== null
 }
@@ -208,7 +208,7 @@ const ordered = (words: string, holds: (a: number, b: number) => boolean): Match
     limit => `${words} ${limit}`,
   )
 
-/** What stands for a value: everything that a test can say besides the value itself. */
+/** The matchers that can replace a literal value. */
 const MATCHERS: Readonly<Record<string, Matcher>> = {
   equals: matcher(
     anything,
@@ -260,7 +260,7 @@ const MATCHERS: Readonly<Record<string, Matcher>> = {
     (absent: boolean, actual) => (actual === undefined) === absent,
     (absent: boolean) => (absent ? 'nothing' : 'something'),
   ),
-  // What was saved says how it holds.
+  // The comparison depends on the saved value.
   snapshot: {
     problem: operand => (operand === true ? undefined : { code: 'GW101', message: '`snapshot` is true' }),
     compare: () => [],
@@ -276,7 +276,7 @@ function listOf(operand: unknown): readonly unknown[] {
   return Array.isArray(operand) ? operand : [operand]
 }
 
-/** A value in words, as short as it can be. */
+/** A value in words, as short as possible. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value instanceof Hidden) return '<redacted>'

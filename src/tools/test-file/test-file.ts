@@ -19,10 +19,10 @@ import {
 import { duration, port } from '../../schema/scalars.ts'
 import { checkExpectations, expectation } from './expectation.ts'
 
-// `*.gwtest.yaml`: what `gwctl test` runs and `gwctl trace` saves. `schemas/gwtest.schema.json` is made of it.
+// `*.gwtest.yaml`: run by `gwctl test` and saved by `gwctl trace`. `schemas/gwtest.schema.json` is generated from it.
 
 const FIELD_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
-/** What Node sends, and no parser takes for the end of a field. */
+/** Characters that Node sends and no parser takes for the end of a header. */
 const FIELD_TEXT = /^[\t -~\u0080-\u00ff]*$/
 const word = shapes({ string: string(), number: number(), boolean })
 const fieldText = string({ pattern: FIELD_TEXT, form: 'text of a header field: Latin-1, without control characters' })

@@ -1,4 +1,4 @@
-/** The last line of what begins on a line: those that are indented further follow it, blank lines in between included. */
+/** The last line of a block: further indented lines follow it, including blank lines in between. */
 export function blockEnd(lines: readonly string[], start: number): number {
   const first = lines[start - 1] ?? ''
   const indent = indentOf(first)
@@ -6,7 +6,7 @@ export function blockEnd(lines: readonly string[], start: number): number {
   for (let line = start + 1; line <= lines.length; line++) {
     const text = lines[line - 1] ?? ''
     if (/^\s*(?:#|$)/.test(text)) continue
-    // The items of a list may stand as far out as its key.
+    // List items may be indented as little as their key.
     const item = /^\s*- /.test(text) && !/^\s*- /.test(first)
     if (indentOf(text) < indent || (indentOf(text) === indent && !item)) break
     end = line

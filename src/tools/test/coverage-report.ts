@@ -5,7 +5,7 @@ import { blockEnd } from './config-lines.ts'
 import { type Coverage, type CoveredPart, percentOf } from './coverage.ts'
 import { COVERED } from './reached.ts'
 
-/** What no request came to, and how much that is. */
+/** The parts that no request reached, and their share. */
 export function coverageText(parts: Coverage, cwd: string, paint: Paint): string {
   const missed = parts.filter(({ hits }) => hits === 0)
   const lines = missed.map(
@@ -25,7 +25,7 @@ function plural(kind: CoveredPart['kind']): string {
   return kind === 'policy' ? 'policies' : `${kind}s`
 }
 
-/** Never up: 99.96 % are not all. */
+/** Rounds down: 99.96 % is not all. */
 export function rounded(percent: number): number {
   return Math.floor(percent * 10) / 10
 }
@@ -44,8 +44,8 @@ export function coverageJson(parts: Coverage, cwd: string) {
 }
 
 /**
- * A tracefile of lcov: each line of a configuration that belongs to a part counts as often as the innermost one was
- * reached; parts are its functions.
+ * An lcov tracefile: each line of a part has the count of the innermost part that contains it; parts are reported as
+ * functions.
  */
 export function coverageLcov(parts: Coverage, textOf: (file: string) => string | undefined, cwd: string): string {
   const byFile = Map.groupBy(parts, ({ origin }) => origin.file)
@@ -70,21 +70,21 @@ function record(file: string, parts: Coverage, text: string): string {
   return out.map(line => `${line}\n`).join('')
 }
 
-/** Parts come in the order of their lines, so that the innermost one is the last to say something. */
+/** Parts are in line order, so the innermost one is written last. */
 function countedLines(parts: Coverage, written: readonly string[]): (readonly [line: number, hits: number])[] {
   const lines = new Map<number, number>()
   for (const { origin, hits } of parts) {
     const end = blockEnd(written, origin.line)
     for (let line = origin.line; line <= end; line++) lines.set(line, hits)
   }
-  // Several may stand on one line, between braces.
+  // Several may be on one line, in a flow map.
   for (const [line, own] of Map.groupBy(parts, ({ origin }) => origin.line)) {
     lines.set(line, Math.max(...own.map(({ hits }) => hits)))
   }
   return [...lines].filter(([line]) => !/^\s*(?:#|$)/.test(written[line - 1] ?? '')).sort(([a], [b]) => a - b)
 }
 
-/** The format has no way to escape anything. */
+/** The format has no escapes. */
 function uniqueNames(parts: Coverage): (readonly [name: string, part: CoveredPart])[] {
   const used = new Set<string>()
   return parts.map(part => {

@@ -5,17 +5,17 @@ import { type CoveredKind, placeKey, ruleKey } from './reached.ts'
 import { modeOf, ruleOrigins, rulesOf } from './rules.ts'
 import type { RunFile } from './run-tests.ts'
 
-/** A part of a configuration that requests can come to. */
+/** A part of a configuration that requests can reach. */
 export interface CoveredPart {
   readonly kind: CoveredKind
   /** `hello`, `hello/cors`, `hello/authorization: deny jwt.sub == "bob"` */
   readonly name: string
   readonly origin: Origin
-  /** How often requests came to it; of a policy, how often it did something; of a rule, how often it decided. */
+  /** How often requests reached it; for a policy, how often it had an effect; for a rule, how often it decided. */
   hits: number
 }
 
-/** Parts by where they are written; configurations that several test files share are counted once. */
+/** Parts by location; configurations shared by several test files are counted once. */
 export type Coverage = readonly CoveredPart[]
 
 export function coverageOf(files: readonly RunFile[]): Coverage {
@@ -43,12 +43,12 @@ export function coverageOf(files: readonly RunFile[]): Coverage {
   return [...parts.values()].sort((a, b) => byPlace(a.origin, b.origin))
 }
 
-/** Rules may share a place: those that are written in pieces have that of their policy. */
+/** Rules may share a location: those written in pieces have that of their policy. */
 function keyOf({ kind, origin, name }: CoveredPart): string {
   return kind === 'rule' ? `${placeKey(kind, origin)} ${name}` : placeKey(kind, origin)
 }
 
-/** Percent; 100 where there is nothing to come to. */
+/** Percentage; 100 if there are no parts. */
 export function percentOf(parts: Coverage): number {
   return parts.length === 0 ? 100 : (parts.filter(({ hits }) => hits > 0).length / parts.length) * 100
 }
@@ -58,9 +58,9 @@ function byPlace(a: Origin, b: Origin): number {
 }
 
 interface Part extends CoveredPart {
-  /** Of a policy that tells nothing when it runs: what it stands on, which it counts as often as. */
+  /** For a policy without events of its own: the part that it is attached to, whose count it shares. */
   readonly silentOn?: Pick<CoveredPart, 'kind' | 'origin'>
-  /** Its keys among what was reached, where that is not its place: one for each place of its policy. */
+  /** Its keys among the reached parts, if not its location: one per location of its policy. */
   readonly reachedBy?: readonly string[]
 }
 
@@ -72,7 +72,7 @@ function partsOf({ binds }: Snapshot, linesOf: LinesOf): Part[] {
 
 class Parts {
   readonly #linesOf: LinesOf
-  /** Groups whose routes are among the parts already; several routes may lead to one, and it back to them. */
+  /** Groups whose routes have been added; several routes may lead to a group, and it back to them. */
   readonly #seen = new Set<object>()
 
   constructor(linesOf: LinesOf) {

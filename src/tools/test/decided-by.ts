@@ -4,7 +4,7 @@ import { wordsOf } from '../events/steps.ts'
 import { parseFieldPath } from '../test-file/field-path.ts'
 import { guardsIn } from './guard-events.ts'
 
-/** The step that made a request come out as it did. */
+/** The step that determined the outcome of a request. */
 export interface Decision {
   /** `localRateLimit failed (route)` */
   readonly text: string
@@ -12,8 +12,8 @@ export interface Decision {
 }
 
 /**
- * The guard that did something else than a field of `wrong` says, else the last step that ended the way of the request,
- * else the backend that was chosen.
+ * The guard whose result contradicts a field in `wrong`, else the last step that ended the request, else the selected
+ * backend.
  */
 export function decidedBy(events: readonly TraceEvent[], wrong: readonly string[]): Decision | undefined {
   const event = guardOf(wrong, events) ?? endOf(events) ?? events.findLast(({ message }) => message.type === 'backend')
@@ -30,7 +30,7 @@ function guardOf(wrong: readonly string[], events: readonly TraceEvent[]): Trace
   return kinds.map(kind => guards.get(String(kind))?.event).find(event => event !== undefined)
 }
 
-/** A call to a provider that a guard has refused ends because of the guard. */
+/** The call to a provider after a guard's refusal ends because of the guard. */
 function endOf(events: readonly TraceEvent[]): TraceEvent | undefined {
   const end = events.findLastIndex(ends)
   const last = events[end]

@@ -1,7 +1,7 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { findInputs, type InputFile, type InputPlace, isTestFile } from '../input/input-files.ts'
 
-/** The test files that the paths mean: files as they are named, and every `*.gwtest.yaml` of directories and globs. */
+/** Resolves paths to test files: files as given, and every `*.gwtest.yaml` of directories and globs. */
 export function findTests(paths: readonly string[], { cwd }: Pick<InputPlace, 'cwd'>): readonly InputFile[] {
   const { files, failures } = findInputs(paths, cwd)
   if (failures[0]) throw failures[0]

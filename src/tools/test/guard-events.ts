@@ -1,6 +1,6 @@
 import type { TraceEvent } from '../../trace/trace-event.ts'
 
-/** The later a word stands, the more it says about what became of a request. */
+/** In ascending order of effect on a request. */
 const ACTIONS = ['allow', 'audit', 'failOpen', 'mask', 'reject', 'fail'] as const
 
 interface GuardEvent {
@@ -8,7 +8,7 @@ interface GuardEvent {
   readonly action: (typeof ACTIONS)[number]
 }
 
-/** Of each kind of guard, such as `webhook`, the check that did most; the first of several. */
+/** The check with the strongest effect per kind of guard, such as `webhook`; the first one of equals. */
 export function guardsIn(events: readonly TraceEvent[]): ReadonlyMap<string, GuardEvent> {
   const found = new Map<string, GuardEvent>()
   for (const event of events) {

@@ -6,14 +6,14 @@ import { Names } from '../test-file/matcher.ts'
 
 const POLICIES: ReadonlySet<string> = new Set([...trafficPolicies, ...frontendPolicies].map(({ name }) => name))
 
-/** What is wrong with the name of a policy; undefined: there is one. */
+/** The problem with a policy's name. Undefined if it exists. */
 export function unknownPolicy(name: string): { readonly message: string; readonly help?: string } | undefined {
   if (POLICIES.has(name)) return undefined
   const help = didYouMean(name, POLICIES)
   return { message: `no policy is called \`${name}\``, ...(help && { help }) }
 }
 
-/** What to say beside an expected route or listener that the configuration does not have. */
+/** A remark on an expected route or listener that the configuration does not have. */
 export function remarkOn(field: string, expected: unknown, { binds }: Snapshot): string | undefined {
   if (typeof expected !== 'string') return undefined
   const listeners = binds.flatMap(bind => bind.listeners)
@@ -33,7 +33,7 @@ function suggestion(name: string, keys: ReadonlySet<string>): string {
   return guess === undefined ? '' : `, ${guess}`
 }
 
-/** With those of the groups that they lead to, which may lead back. */
+/** Includes the groups that they delegate to, possibly cyclically. */
 function addKeys(routes: readonly Route[], into: Set<string>): void {
   for (const { key, backends } of routes) {
     if (into.has(key)) continue

@@ -13,7 +13,7 @@ export function isVisible(field: string): boolean {
   return VISIBLE.has(field.split(/[.[]/, 1)[0] as string)
 }
 
-/** Why a case says nothing about a running gateway; undefined: it can run there. */
+/** Why a case cannot run against a running gateway. Undefined if it can. */
 export function onlyDry({ request, expect, steps }: TestCase): string | undefined {
   const all = steps ?? [{ request, expect, advance: undefined }]
   if (all.some(({ advance }) => advance !== undefined)) return 'a running gateway goes by its own clock'
@@ -27,13 +27,13 @@ function madeUp({ jwt, apiKey, source }: TestRequest = {}): string | undefined {
   return Object.entries({ jwt, apiKey, source }).find(([, value]) => value !== undefined)?.[0]
 }
 
-/** ms without a byte, and in all: some streams never end. */
+/** Timeout in ms without a byte, and in total: some streams never end. */
 const PATIENCE = 10_000
 const LONGEST = 60_000
-/** Bytes of a body, beyond which nobody writes expectations. */
+/** Bytes of a body; no expectation needs more. */
 const LARGEST = 64 * 1024 * 1024
 
-/** Sends requests to a running gateway: at its address, whatever host they ask for, of which TLS asks too. */
+/** Sends requests to the address of a running gateway, whatever host they name, also in TLS. */
 export class LiveGateway {
   readonly #base: URL
   readonly #place: Pick<CurlRequest, 'connectTo' | 'hostless'>
@@ -72,7 +72,7 @@ export class LiveGateway {
           size += chunk.length
           if (size > LARGEST) sent.destroy(new Error('too much'))
         })
-        // A response that breaks off has said what it has said.
+        // A response that breaks off is used as far as it arrived.
         response.on('end', end).on('error', end)
       })
       sent.end(body)

@@ -9,7 +9,7 @@ import type { CoverageFormat, TestFormat } from './formats.ts'
 import type { TestReport } from './report.ts'
 import type { TestCommand, TestPrinter } from './test.ts'
 
-/** What was found wrong in files, the reports that were asked for, then the coverage. */
+/** Prints mistakes in files, the requested reports, then the coverage. */
 export async function printReport(
   report: TestReport,
   coverage: Coverage | undefined,
@@ -18,7 +18,7 @@ export async function printReport(
 ): Promise<void> {
   const shown = isTold(report) ? await shownReport(report) : report
   await printMistakes(shown, command, to)
-  // A file that cannot be written keeps nobody from seeing what came of the tests.
+  // A file that cannot be written must not hide the test results.
   for (const target of command.outputs.toSorted(
     (a, b) => Number(a.path !== undefined) - Number(b.path !== undefined),
   )) {
@@ -35,7 +35,7 @@ function isTold({ files }: TestReport): boolean {
   return files.some(({ diagnostics, cases }) => diagnostics.length > 0 || cases.some(({ state }) => state === 'failed'))
 }
 
-/** With the texts of the configurations as they may be shown. */
+/** The report with the texts of the configurations redacted. */
 async function shownReport(report: TestReport): Promise<TestReport> {
   const conceal = await textConcealer({ resources: true })
   const shown = ({ file, text }: InputText) => ({ file, text: isTestFile(file) ? text : conceal(file, text) })
@@ -49,7 +49,7 @@ async function printMistakes(report: TestReport, command: TestCommand, to: TestP
   else to.note(renderDiagnostics(mistakes, { paint: command.notePaint }).trimEnd())
 }
 
-/** Otherwise stdout is taken by a report for machines. */
+/** Otherwise stdout carries a report for machines. */
 function isForPeople({ outputs }: TestCommand): boolean {
   return outputs.some(({ format, path }) => format === 'text' && path === undefined)
 }

@@ -2,18 +2,18 @@ import type { Origin } from '../../diagnostics/diagnostic.ts'
 import type { TraceEvent } from '../../trace/trace-event.ts'
 import { decidingRules, type Rule } from './rules.ts'
 
-/** What requests can come to. */
+/** Kinds of parts that requests can reach. */
 export const COVERED = ['listener', 'route', 'policy', 'rule', 'backend'] as const
 export type CoveredKind = (typeof COVERED)[number]
 
-/** How often, by kind and place. */
+/** Hit counts, by kind and location. */
 export type Reached = Map<string, number>
 
 export function placeKey(kind: CoveredKind, { file, line, col }: Origin): string {
   return `${kind} ${file}:${line}:${col}`
 }
 
-/** Of a rule: by the place of its policy, and as `decidingRules` names it. */
+/** The key of a rule: its policy's location, and its name in `decidingRules`. */
 export function ruleKey({ mode, text }: Rule, policy: Origin): string {
   return `${placeKey('rule', policy)} ${mode} ${text}`
 }
@@ -30,7 +30,7 @@ export function countReached(events: readonly TraceEvent[], into: Reached): void
   }
 }
 
-/** Of a policy it counts when it did something. */
+/** A policy counts if it had an effect. */
 function kindOf({ message }: TraceEvent): CoveredKind | undefined {
   switch (message.type) {
     case 'listener':

@@ -8,17 +8,17 @@ import { isRecord } from '../test-file/matcher.ts'
 import { type TestFile, testFile } from '../test-file/test-file.ts'
 import { unknownPolicy } from './known-names.ts'
 
-/** A file of test cases that can run. */
+/** A runnable file of test cases. */
 export interface ReadTestFile {
   readonly file: string
   readonly content: TestFile
-  /** Where each case is written. */
+  /** The location of each case. */
   readonly origins: readonly Origin[]
-  /** A mistake that shows when the file is run, at a field of the file. */
+  /** A mistake found at run time, at a field of the file. */
   finding(finding: Finding): Diagnostic
 }
 
-/** Diagnostics: what is wrong with it; without an error the file can run nevertheless. */
+/** The diagnostics of a test file; without errors it can run. */
 interface TestFileReading {
   readonly read: ReadTestFile | undefined
   readonly diagnostics: readonly Diagnostic[]
@@ -27,7 +27,7 @@ interface TestFileReading {
 export function readTestFile({ file, text }: InputText): TestFileReading {
   const source = parseSource(file, text)
   const [document, ...more] = source.documents
-  // Only gwctl reads this file, so nobody takes `off` for a boolean.
+  // Only gwctl reads this file, so `off` is never taken for a boolean.
   const diagnostics = source.diagnostics
     .filter(({ code }) => code !== 'GW005' && code !== 'GW006')
     .map(diagnostic => withHelp(diagnostic, text))
@@ -68,7 +68,7 @@ const NO_TESTS: Finding = {
   help: 'name a file with `cases`, or write one: docs/test.md. `--config PATH` says which configuration it is about',
 }
 
-/** Paths of fields have brackets, which YAML takes for a list where they stand between braces. */
+/** Field paths contain brackets, which YAML reads as a list in flow maps. */
 function withHelp(diagnostic: Diagnostic, text: string): Diagnostic {
   const { code, range } = diagnostic
   const line = text.split('\n')[range.start.line - 1] ?? ''
@@ -76,12 +76,12 @@ function withHelp(diagnostic: Diagnostic, text: string): Diagnostic {
   return { ...diagnostic, help: 'between braces quote a path with brackets, or write it like `json.list.0.name`' }
 }
 
-/** No command corrects tests. */
+/** No command applies fixes to tests. */
 function asTest({ fix: _, ...diagnostic }: Diagnostic): Diagnostic {
   return diagnostic
 }
 
-/** Reports tell cases apart by their names. */
+/** Reports identify cases by name. */
 function reportTwins({ cases }: TestFile, report: (finding: Finding) => void): void {
   const first = new Map<string, number>()
   for (const [i, { name }] of cases.entries()) {
@@ -99,7 +99,7 @@ function reportTwins({ cases }: TestFile, report: (finding: Finding) => void): v
   }
 }
 
-/** They would be seen to do nothing, which may be what is expected. */
+/** An unknown policy never has an effect, which may be what the test expects. */
 function reportUnknownPolicies({ cases }: TestFile, report: (finding: Finding) => void): void {
   for (const [i, { expect, steps }] of cases.entries()) {
     const all = steps ? steps.map((step, j) => [step.expect, ['steps', j]] as const) : [[expect, []] as const]

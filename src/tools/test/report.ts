@@ -2,7 +2,7 @@ import { displayPath } from '../../diagnostics/render/report.ts'
 import { type WrongOutcome, wordsFor } from './run-case.ts'
 import type { RunCase, RunFile } from './run-tests.ts'
 
-/** What a run of tests came to, as every renderer takes it. */
+/** The results of a test run, for every renderer. */
 export interface TestReport {
   readonly files: readonly RunFile[]
   /** Paths are shown relative to it. */
@@ -15,7 +15,7 @@ interface TestCounts {
   readonly passed: number
   readonly failed: number
   readonly skipped: number
-  /** Test files that could not run. */
+  /** Number of test files that could not run. */
   readonly broken: number
   readonly files: number
 }
@@ -32,9 +32,9 @@ export function countsOf({ files }: TestReport): TestCounts {
   }
 }
 
-/** One request that went wrong, in words; `place` is the line of the configuration that decided. */
+/** A failed request in words; `place` is the configuration line that decided. */
 export interface WrongWords {
-  /** `step 2, repetition 3`; empty where there is one only. */
+  /** `step 2, repetition 3`; empty if there is only one. */
   readonly which: string
   readonly fields: readonly { readonly field: string; readonly expected: string; readonly actual: string }[]
   readonly decision?: { readonly text: string; readonly file?: string; readonly line?: number }
@@ -51,7 +51,7 @@ export function wordsOf({ fields, decision, ...wrong }: WrongOutcome, cwd: strin
   }
 }
 
-/** Without the line that decided: lines of plain text for formats that have one field for all. */
+/** Plain text for formats with a single field, without the deciding line. */
 export function plainLines({ which, fields, decision }: WrongWords): string[] {
   return [
     ...(which === '' ? [] : [`${which}:`]),

@@ -5,7 +5,7 @@ import { frontendPolicies, policyNamed, trafficPolicies } from '../../policies/i
 import type { TraceEvent } from '../../trace/trace-event.ts'
 import { blockEnd } from './config-lines.ts'
 
-/** A rule of a policy that decides by rules. */
+/** A rule of a rule-based policy. */
 export interface Rule {
   readonly mode: string
   /** The expression. */
@@ -18,7 +18,7 @@ const BY_RULES: ReadonlySet<string> = new Set(
   ),
 )
 
-/** In the order of the file; empty for policies that have none. */
+/** In file order; empty for policies without rules. */
 export function rulesOf({ policy, spec }: Pick<Step, 'policy' | 'spec'>): readonly Rule[] {
   if (!BY_RULES.has(policy)) return []
   const written = Array.isArray(spec) ? spec : (spec as { readonly rules?: unknown }).rules
@@ -32,8 +32,8 @@ function ruleIn(written: unknown): readonly Rule[] {
 }
 
 /**
- * The rules that had a say in an event: what allowed, what denied, and requirements that were not met. For items of MCP
- * each rule is an event of its own, which does not tell its mode: it is in both that it could have had a say in.
+ * The rules that decided an event: the one that allowed, the one that denied, or unmet requirements. For MCP items each
+ * rule has its own event, which does not include the mode, so it is listed under both modes that could have decided.
  */
 export function decidingRules({ message }: TraceEvent): readonly Rule[] {
   if (message.type === 'authorization' && message.subject === undefined) {
@@ -46,7 +46,7 @@ export function decidingRules({ message }: TraceEvent): readonly Rule[] {
   return modes.map(mode => ({ mode: `item ${mode}`, text: message.expression }))
 }
 
-/** As `decidingRules` names a rule of this policy. */
+/** The name of this policy's rules in `decidingRules`. */
 export function modeOf(policy: string, { mode }: Rule): string {
   return policyNamed.get(policy)?.perItem ? `item ${mode}` : mode
 }
@@ -54,8 +54,8 @@ export function modeOf(policy: string, { mode }: Rule): string {
 type LinesOf = (file: string) => readonly string[]
 
 /**
- * Where the rules of a policy are written, each behind the one before, whose text may hold that of the next; the policy
- * itself where that cannot be told.
+ * The location of each rule, searched after the previous one, whose text may contain that of the next; the policy's own
+ * location if unknown.
  */
 export function ruleOrigins(rules: readonly Rule[], policy: readonly Origin[], linesOf: LinesOf) {
   let behind: Origin | undefined
@@ -80,7 +80,7 @@ function placeOf(text: string, policy: readonly Origin[], linesOf: LinesOf, behi
   return undefined
 }
 
-/** Where an expression begins on a line, in whichever quotes, or with the first line of a folded block; -1: nowhere. */
+/** Where an expression begins on a line, in any quotes, or as the first line of a folded block; -1 for nowhere. */
 function beginsAt(text: string, line: string, from: number): number {
   const [first = ''] = text.split('\n', 1)
   const spellings = [first, first.replaceAll("'", "''"), JSON.stringify(first).slice(1, -1)]
@@ -90,5 +90,5 @@ function beginsAt(text: string, line: string, from: number): number {
   return at ?? (folded ? line.indexOf(piece, from) : -1)
 }
 
-/** Characters of a line that say enough. */
+/** Minimum number of characters to identify a line. */
 const SHORTEST = 4

@@ -18,16 +18,16 @@ interface WrongField {
   readonly actual: string
 }
 
-/** One request of a case that did not do what was expected of it. */
+/** A request of a case that did not meet the expectations. */
 export interface WrongOutcome {
-  /** 1-based, where the case has several. */
+  /** 1-based; set if the case has several. */
   readonly step: number | undefined
   readonly repetition: number | undefined
   readonly fields: readonly WrongField[]
   readonly decision: Decision | undefined
 }
 
-/** Runs a case from the beginning; whatever was there before is forgotten. `seen` is told of each request. */
+/** Runs a case from a fresh state. `seen` receives each request. */
 export function runCase(
   file: TestFile,
   testCase: TestCase,
@@ -40,7 +40,7 @@ export function runCase(
   return runSteps(testCase, new TestClient(gateway), { advance, seen, compares: () => true, remark, snapshots })
 }
 
-/** The same at a running gateway, of which only the responses are seen. */
+/** The same against a running gateway, of which only responses are visible. */
 export async function runLive(
   testCase: TestCase,
   gateway: LiveGateway,
@@ -64,9 +64,9 @@ interface Running {
   readonly snapshots: SnapshotFile
   advance(ms: number): void
   seen(outcome: DryOutcome): void
-  /** Whether the field can be looked at. */
+  /** Whether the field can be checked. */
   compares(field: string): boolean
-  /** What to say beside a value that was expected and did not come. */
+  /** A remark on an expected value that did not occur. */
   remark(field: string, expected: unknown): string | undefined
 }
 
@@ -98,13 +98,13 @@ function stepsOf({ steps, request, repeat, expect }: TestCase): readonly TestSte
   return [{ repeat, ...(request && { request }), ...(expect && { expect }) }]
 }
 
-/** `place`: the name of the case, and which of its requests it is, in words. */
+/** `place`: the name of the case, and which of its requests it is. */
 interface Compared {
   readonly to: Running
   readonly place: readonly [testCase: string, which: string]
 }
 
-/** `step 2, repetition 3`; empty where there is one only. */
+/** `step 2, repetition 3`; empty if there is only one. */
 export function wordsFor({ step, repetition }: Pick<WrongOutcome, 'step' | 'repetition'>): string {
   return [step && `step ${step}`, repetition && `repetition ${repetition}`].filter(Boolean).join(', ')
 }

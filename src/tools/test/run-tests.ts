@@ -15,15 +15,15 @@ import { Witness } from './witness.ts'
 
 export interface TestOptions extends ConfigOptions {
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Requests go to a running gateway, of which only the responses are seen. */
+  /** Send requests to a running gateway, of which only responses are visible. */
   readonly live?: URL
-  /** Only cases whose names match. */
+  /** Only cases with matching names. */
   readonly filter?: { test(name: string): boolean }
-  /** What snapshots there are becomes what came. */
+  /** Replace existing snapshots by the current values. */
   readonly update?: boolean
-  /** Nothing more runs after the first failure. */
+  /** Stop after the first failure. */
   readonly bail?: boolean
-  /** The i-th of n equal parts, from 1. */
+  /** Shard i of n, starting at 1. */
   readonly shard?: { readonly index: number; readonly of: number }
   progress?(text: string): void
 }
@@ -32,33 +32,33 @@ export interface RunCase {
   readonly name: string
   readonly origin: Origin
   readonly state: 'passed' | 'failed' | 'skipped'
-  /** Why it did not run. */
+  /** Why it was skipped. */
   readonly reason?: string
   readonly wrong: readonly WrongOutcome[]
-  /** ms of the wall. */
+  /** Wall-clock ms. */
   readonly duration: number
 }
 
 export interface RunFile {
   readonly file: string
   readonly cases: readonly RunCase[]
-  /** What is wrong with the test file itself: nothing of it ran. */
+  /** The test file itself is invalid: nothing of it ran. */
   readonly broken: boolean
   /** Of the test file and of its configuration. */
   readonly diagnostics: readonly Diagnostic[]
   readonly texts: readonly InputText[]
   readonly snapshots?: SnapshotCounts
-  /** What ran, and what of it was reached. */
+  /** What ran, and the parts that it reached. */
   readonly ran?: {
     readonly snapshot: Snapshot
     readonly reached: Reached
-    /** Stubs that nothing called, where all cases ran, and what was called without one. */
+    /** Stubs that were never called, if all cases ran, and services called without a stub. */
     readonly uncalled: readonly string[]
     readonly unstubbed: ReadonlySet<string>
   }
 }
 
-/** Runs the cases of all files, one file after the other. Throws a Failure where the only one cannot be read. */
+/** Runs the cases of all files, one file after the other. Throws a Failure if the only one cannot be read. */
 export async function runTests(inputs: readonly InputFile[], options: TestOptions): Promise<readonly RunFile[]> {
   const run = new TestRun(options)
   const files: RunFile[] = []
@@ -75,14 +75,14 @@ export async function runTests(inputs: readonly InputFile[], options: TestOption
   return files
 }
 
-/** How the cases of a file are run. */
+/** The way to run the cases of a file. */
 interface CaseRunner {
-  /** Why a case does not run here. */
+  /** Why a case is skipped here. */
   skips(testCase: TestCase): string | undefined
   run(testCase: TestCase): Promise<readonly WrongOutcome[]>
 }
 
-/** ms between two words about how far it is: what is faster than that needs none. */
+/** Minimum interval in ms between progress reports. */
 const BETWEEN = 100
 
 class TestRun {
@@ -90,7 +90,7 @@ class TestRun {
   readonly #options: TestOptions
   readonly #config: TestedConfig
   #toldAt = performance.now()
-  /** Cases that were chosen or left to other shards. */
+  /** Cases selected so far, including those of other shards. */
   #seen = 0
 
   constructor(options: TestOptions) {
@@ -172,7 +172,7 @@ class TestRun {
       const wrong = await runner.run(testCase)
       return { state: wrong.length > 0 ? 'failed' : 'passed', wrong }
     } catch (error) {
-      // The request cannot be made: no port is open, say.
+      // The request cannot be made, for instance because no port is open.
       if (!(error instanceof Failure) || error.kind !== 'input') throw error
       return { state: 'failed', wrong: [], reason: error.message }
     }
@@ -206,7 +206,7 @@ function unserved(read: ReadTestFile, index: number): RunCase {
   return { ...aboutCase(read, index), state: 'failed', reason: 'the configuration cannot be served' }
 }
 
-/** Variables can be set in the test file too. */
+/** Variables can also be set in the test file. */
 function ofTested(diagnostic: Diagnostic): Diagnostic {
   return diagnostic.code === 'GW205' ? { ...diagnostic, help: 'set it under `env` of the test file' } : diagnostic
 }

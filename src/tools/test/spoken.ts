@@ -1,7 +1,7 @@
 import { SseReader } from '../../http/sse.ts'
 import { isObject } from '../../mcp/message.ts'
 
-/** What an MCP answer says, whether it came as JSON or as a stream; undefined when it is none. */
+/** The message in an MCP response, JSON or stream. Undefined if there is none. */
 export function mcpAnswer(body: string, type: string): Readonly<Record<string, unknown>> | undefined {
   const message = messagesIn(body, type).findLast(each => isObject(each) && each.jsonrpc === '2.0' && 'id' in each)
   if (!isObject(message)) return undefined
@@ -19,7 +19,7 @@ export function mcpAnswer(body: string, type: string): Readonly<Record<string, u
   return Object.fromEntries(Object.entries(answer).filter(([, value]) => value !== undefined))
 }
 
-/** What a model's answer says, in whichever format; undefined when it says nothing. */
+/** The text of a model's response, in any format. Undefined if there is none. */
 export function llmText(body: string): string | undefined {
   const parts = body.startsWith('{') ? messagesIn(body, 'application/json') : messagesIn(body, 'text/event-stream')
   const texts = parts.flatMap(part => (isObject(part) ? spokenIn(part) : []))
@@ -52,7 +52,7 @@ function contentText(content: unknown): string | undefined {
   return content.map(part => (isObject(part) && typeof part.text === 'string' ? part.text : '')).join('')
 }
 
-/** The text of a whole answer, or of one event of a stream. */
+/** The text of a whole response, or of one stream event. */
 function spokenIn({ choices, content, output, delta, type }: Readonly<Record<string, unknown>>): string[] {
   const found: unknown[] = []
   if (Array.isArray(choices)) for (const choice of choices) found.push(choice?.message?.content, choice?.delta?.content)

@@ -3,7 +3,7 @@ import { EVERYTHING, type Stub, type Stubs } from '../dry-run/stubs.ts'
 import { fieldsOf } from '../test-file/client.ts'
 import type { TestCase, TestFile, TestStub, TestStubs } from '../test-file/test-file.ts'
 
-/** What answers for the services of a case: its own stubs, then those of the file. */
+/** The stubs of a case: its own, then those of the file. */
 export function stubsOf({ stubs: all = {} }: TestFile, { stubs = {}, upstream }: TestCase): Stubs {
   const rest: Stubs = upstream === undefined ? new Map() : new Map([[EVERYTHING, upstream]])
   return new Map([...rest, ...compiled(all), ...compiled(stubs)])

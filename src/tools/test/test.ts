@@ -21,26 +21,26 @@ export interface TestCommand extends Omit<TestOptions, 'filter'> {
   readonly filter?: string
   readonly outputs: readonly TestTarget<TestFormat>[]
   readonly coverage: readonly TestTarget<CoverageFormat>[]
-  /** Percent of the parts of all configurations that tests have to reach. */
+  /** Minimum percentage of the parts of all configurations that tests must reach. */
   readonly failUnder?: number
   readonly paint: Paint
-  /** For what goes to stderr. */
+  /** Colours for stderr. */
   readonly notePaint: Paint
   readonly verbose: boolean
   readonly tool: Tool
 }
 
-/** The command's way out. */
+/** The command's output. */
 export interface TestPrinter {
   deliver(text: string, target: { readonly path?: string }): Promise<void>
-  /** What is not data, to stderr. */
+  /** Prints notes to stderr. */
   note(text: string): void
 }
 
-/** `broken`: a test file cannot be read as one; everything else has run nevertheless. */
+/** `broken`: a test file is invalid; everything else has run nevertheless. */
 type TestOutcome = 'passed' | 'failed' | 'broken'
 
-/** Finds, runs and reports. Throws a Failure when there is nothing to run. */
+/** Finds, runs and reports. Throws a Failure if there is nothing to run. */
 export async function test(paths: readonly string[], command: TestCommand, to: TestPrinter): Promise<TestOutcome> {
   const inputs = findTests(paths, command)
   const { filter, ...options } = command

@@ -8,11 +8,11 @@ import { readServed } from '../input/served-input.ts'
 import type { ReadTestFile } from './read-test-file.ts'
 
 export interface ConfigOptions extends InputPlace {
-  /** In place of the configuration that a file names; relative to `cwd`. */
+  /** Overrides the configuration that a file names; relative to `cwd`. */
   readonly config?: string
 }
 
-/** The texts of the configuration that a test file is about, or what is wrong with its naming one. */
+/** The texts of a test file's configuration, or the mistake in naming it. */
 type ConfigTexts = { readonly texts: readonly InputText[] } | { readonly wrong: Diagnostic }
 
 export class TestedConfig {
@@ -24,7 +24,7 @@ export class TestedConfig {
     this.#options = options
   }
 
-  /** Throws a Failure where the one of the options cannot be read. */
+  /** Throws a Failure if the configuration from the options cannot be read. */
   async of({ file, content, finding }: ReadTestFile): Promise<ConfigTexts> {
     if (this.#options.config !== undefined) {
       this.#given ??= readServed(this.#options.config, this.#options)
@@ -55,7 +55,7 @@ export class TestedConfig {
   }
 }
 
-/** Beside the test file; a file that is called `-` is not stdin. */
+/** Relative to the test file; a file named `-` is not stdin. */
 export function pathOf(config: string, file: string): string {
   const path = isAbsolute(config) ? config : join(file.startsWith('<') ? '.' : dirname(file), config)
   return path === '-' ? './-' : path

@@ -6,7 +6,7 @@ import { Hidden, isRecord, Names } from '../test-file/matcher.ts'
 import { guardsIn } from './guard-events.ts'
 import { llmText, mcpAnswer } from './spoken.ts'
 
-/** What a test can look at, as one value: `expectation.ts` says what is in it. */
+/** Everything that a test can check, as one value; described in `expectation.ts`. */
 export type View = Readonly<Record<string, unknown>>
 
 export function viewOf(outcome: DryOutcome): View {
@@ -45,7 +45,7 @@ export function viewOf(outcome: DryOutcome): View {
   })
 }
 
-/** What is at a path; undefined where nothing is. */
+/** The value at a path. Undefined if absent. */
 export function fieldAt(view: View, path: readonly (string | number)[]): unknown {
   let at: unknown = view
   for (const step of path) {
@@ -57,7 +57,7 @@ export function fieldAt(view: View, path: readonly (string | number)[]): unknown
 
 function callView({ method, url, authority, path, headers, shown, body, status, names }: DryCall): View {
   const text = body.toString()
-  // A credential may stand in the query.
+  // The query may contain a credential.
   const seen = (address: string) => (shown.url === url ? address : new Hidden(address))
   return withoutGaps({
     method,
@@ -74,9 +74,9 @@ function callView({ method, url, authority, path, headers, shown, body, status, 
 
 type Fields = readonly (readonly [name: string, value: string])[]
 
-/** By name in lower case; a field that comes several times is joined. */
+/** By lower-case name; repeated headers are joined. */
 function headerView(fields: Fields, shown: HeadSnapshot | undefined): Readonly<Record<string, string | Hidden>> {
-  // Any word may be the name of a field, `constructor` too.
+  // Header names may be any word, including `constructor`.
   const out: Record<string, string | Hidden> = Object.create(null)
   for (const [i, [name, value]] of fields.entries()) {
     const key = name.toLowerCase()
@@ -98,7 +98,7 @@ function namesOf(key: string | undefined): Names | undefined {
 
 const WEIGHT = { skipped: 0, applied: 1, replied: 2, failed: 3 } as const
 
-/** What each policy did, over all its moments. */
+/** The effect of each policy, over all its hooks. */
 function policiesIn(events: readonly TraceEvent[]): Readonly<Record<string, keyof typeof WEIGHT>> {
   const out: Record<string, keyof typeof WEIGHT> = {}
   for (const { message } of events) {
@@ -109,13 +109,13 @@ function policiesIn(events: readonly TraceEvent[]): Readonly<Record<string, keyo
   return out
 }
 
-/** In the words of the metrics: `Allow`, `Mask`, `FailOpen` … */
+/** In the terms of the metrics: `Allow`, `Mask`, `FailOpen` … */
 function guardWords(events: readonly TraceEvent[]): Readonly<Record<string, string>> {
   const words = [...guardsIn(events)].map(([kind, { action }]) => [kind, action[0]?.toUpperCase() + action.slice(1)])
   return Object.fromEntries(words)
 }
 
-/** A single refusal decides; one of an MCP item concerns no request. */
+/** A single denial decides, except that of an MCP item, which does not concern the request. */
 function authorizationIn(events: readonly TraceEvent[]): 'allow' | 'deny' | undefined {
   const results = events.flatMap(({ message }) => {
     return message.type === 'authorization' && message.subject === undefined ? message.result : []
@@ -123,11 +123,11 @@ function authorizationIn(events: readonly TraceEvent[]): 'allow' | 'deny' | unde
   return results.includes('deny') ? 'deny' : results[0]
 }
 
-/** What is deeper can be parsed and not be shown. */
+/** Deeper values can be parsed but not displayed. */
 const MAX_DEPTH = 500
 
 function jsonIn(text: string): unknown {
-  // Streams and plain text are many; a failure to parse takes long.
+  // Most bodies are streams or plain text, and failing to parse is slow.
   if (!/^\s*[[{"\dtfn-]/.test(text) || nestsDeeperThan(MAX_DEPTH, Buffer.from(text))) return undefined
   try {
     return JSON.parse(text)

@@ -12,7 +12,10 @@ interface Watching {
   again(): Promise<void>
 }
 
-/** Runs now and after each change of the tests or of what they test, until the signal that stops it, which it throws. Throws a Failure `usage` for stdin. */
+/**
+ * Runs now and after each change of the tests or their configurations, until the stop signal, whose reason is thrown.
+ * Throws a Failure `usage` for stdin.
+ */
 export async function watchTests(
   paths: readonly string[],
   command: TestCommand,
@@ -34,7 +37,7 @@ export async function watchTests(
   throw stop.reason
 }
 
-/** There may be nothing to run yet, or nothing that can be read: that is told, and the next change may mend it. */
+/** There may be nothing to run yet, or unreadable files: that is reported, and the next change may fix it. */
 async function telling(to: TestPrinter, run: () => Promise<void>): Promise<void> {
   try {
     await run()
@@ -44,7 +47,7 @@ async function telling(to: TestPrinter, run: () => Promise<void>): Promise<void>
   }
 }
 
-/** What the test files of the moment test. */
+/** The configurations of the current test files. */
 async function configsOf(paths: readonly string[], command: TestCommand): Promise<readonly string[]> {
   if (command.config !== undefined) return [command.config]
   const found = new Set<string>()

@@ -2,10 +2,10 @@ import type { DryOutcome } from '../dry-run/dry-run.ts'
 import type { TestFile } from '../test-file/test-file.ts'
 import { countReached, type Reached } from './reached.ts'
 
-/** What all requests of a file came to. */
+/** The combined results of all requests of a file. */
 export class Witness {
   readonly reached: Reached = new Map()
-  /** What was called and had no stub. */
+  /** Services called without a stub. */
   readonly unstubbed = new Set<string>()
   readonly #called = new Set<string>()
 
@@ -17,7 +17,7 @@ export class Witness {
     }
   }
 
-  /** Stubs that answered nothing. */
+  /** Stubs that were never called. */
   uncalled({ stubs = {}, cases }: TestFile): readonly string[] {
     const names = [stubs, ...cases.map(each => each.stubs ?? {})].flatMap(each => Object.keys(each))
     return [...new Set(names)].filter(name => !this.#called.has(name))

@@ -2,16 +2,16 @@ import type { Quit } from '../terminal/leaving.ts'
 import { SECTIONS, type Section, type SectionId, type ShownRow, type SortKey } from './sections.ts'
 import type { TopState } from './state.ts'
 
-/** What never changes while one looks. */
+/** Constant for the whole session. */
 export interface Surroundings {
-  /** The admin server, as the person knows it. */
+  /** The display name of the admin server. */
   readonly name: string
-  /** ms between two looks. */
+  /** Interval in ms between samples. */
   readonly interval: number
   readonly asciiOnly: boolean
 }
 
-/** What the person at the keyboard looks at. */
+/** What the user is looking at. */
 export interface Browse {
   /** `all`: the first rows of each section. */
   readonly section: SectionId | 'all'
@@ -19,15 +19,15 @@ export interface Browse {
   readonly reversed: boolean
   readonly filter: string
   readonly typing: boolean
-  /** Key of the chosen row; undefined is the first one. */
+  /** Key of the selected row; undefined for the first one. */
   readonly cursor: string | undefined
-  /** What covers the list: all about the chosen row, or the keys. */
+  /** An overlay over the list: the details of the selected row, or the keys. */
   readonly cover: 'row' | 'help' | undefined
-  /** First visible line of what covers the list. */
+  /** First visible line of the overlay. */
   readonly top: number
-  /** Said at the bottom until the next key. */
+  /** Shown at the bottom until the next key. */
   readonly note: string | undefined
-  /** What was known when the picture was stopped. */
+  /** The state at which the picture was paused. */
   readonly paused: TopState | undefined
   readonly quit: Quit | undefined
 }
@@ -46,11 +46,11 @@ export const FRESH: Browse = {
   quit: undefined,
 }
 
-/** A section as it is shown: filtered and sorted. */
+/** A section as displayed: filtered and sorted. */
 export interface ShownSection {
   readonly section: Section
   readonly rows: readonly ShownRow[]
-  /** How many there are without the filter. */
+  /** Number of rows without the filter. */
   readonly all: number
 }
 
@@ -64,19 +64,19 @@ export function shownSections(browse: Browse, live: TopState): readonly ShownSec
   }).filter(({ section, all }) => section.empty !== '' || all > 0)
 }
 
-/** The section that the cursor moves in, and the row it stands on. */
+/** The section with the cursor, and the row at it. */
 export function chosenIn(browse: Browse, sections: readonly ShownSection[]) {
   const shown = sections.find(({ section }) => section.id === browse.section)
   const index = Math.max(0, shown?.rows.findIndex(({ key }) => key === browse.cursor) ?? 0)
   return { shown, index, row: shown?.rows[index] }
 }
 
-/** What the filter looks at: texts, not numbers. */
+/** The text that the filter searches, without numbers. */
 function textOf({ cells }: ShownRow, { columns }: Section): string {
   return columns.map(({ align }, i) => (align === 'left' ? cells[i]?.text : '')).join(' ')
 }
 
-/** Rows of one rank stay in the order they have. */
+/** A stable sort. */
 function sorted(rows: readonly ShownRow[], { sort, reversed }: Browse): readonly ShownRow[] {
   const direction = (sort === 'name' ? 1 : -1) * (reversed ? -1 : 1)
   return [...rows].sort((a, b) => {

@@ -1,4 +1,4 @@
-/** What a line of an exposition is about: the same in every look. */
+/** The identity of an exposition line, which persists over samples. */
 interface Series {
   /** Without `agentgateway_`. */
   readonly name: string
@@ -7,13 +7,13 @@ interface Series {
 
 export interface Sample extends Series {
   readonly value: number
-  /** Name and labels as they were written. */
+  /** Name and labels as written. */
   readonly series: string
 }
 
-/** Reads the Prometheus text format again and again; lines that are not samples are left out. */
+/** Parses successive expositions in the Prometheus text format; lines other than samples are ignored. */
 export class ExpositionReader {
-  /** Of the exposition before: nearly all of it comes again, and reading labels takes most of the time. */
+  /** From the previous exposition: nearly all series recur, and parsing labels takes most of the time. */
   #known: ReadonlyMap<string, Series> = new Map()
 
   read(text: string): readonly Sample[] {

@@ -1,10 +1,10 @@
-/** Numbers as a person reads them in a narrow column: two digits that count, nothing is `-`, at most six cells. */
+/** Numbers for narrow columns: two significant digits, `-` for zero, at most six cells. */
 export function rate(value: number): string {
   if (value < 0.05) return value > 0 ? '<0.1' : '-'
   return value < 9.95 ? value.toFixed(1) : count(Math.round(value))
 }
 
-/** In a line of text, nothing is `0`. */
+/** In running text, zero is `0`. */
 export function rateInText(value: number): string {
   return value === 0 ? '0' : rate(value)
 }
@@ -26,7 +26,7 @@ export function milliseconds(value: number | undefined): string {
   return value < 999.5 ? `${Math.round(value)}ms` : `${scaled(value / 1000)}s`
 }
 
-/** Seconds as `2h13m`, in its two largest units. */
+/** Seconds as `2h13m`, in the two largest units. */
 export function duration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds))
   const [minutes, hours, days] = [Math.floor(whole / 60), Math.floor(whole / 3600), Math.floor(whole / 86_400)]
@@ -35,13 +35,13 @@ export function duration(seconds: number): string {
   return days === 0 ? `${hours}h${minutes % 60}m` : `${days}d${hours % 24}h`
 }
 
-/** `part` from 0 to 1: empty when nothing is left, full when nothing was used, and neither otherwise. */
+/** `part` from 0 to 1: empty only at 0, full only at 1. */
 export function bar(part: number, width: number): string {
   const full = part <= 0 ? 0 : part >= 1 ? width : Math.min(width - 1, Math.max(1, Math.round(part * width)))
   return '█'.repeat(full) + '░'.repeat(width - full)
 }
 
-/** The last values that there is room for, as high as they are beside the highest of them. */
+/** As many of the last values as fit, scaled to the highest. */
 export function sparkline(values: readonly (number | undefined)[], width: number): string {
   const shown = width <= 0 ? [] : values.slice(-width)
   const highest = Math.max(...shown.map(value => value ?? 0), 0)

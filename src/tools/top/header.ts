@@ -4,7 +4,7 @@ import { bytes, duration, milliseconds, rateInText, sparkline } from './figures.
 import type { Totals } from './rates.ts'
 import { TOTAL, type TopState, uptimeOf } from './state.ts'
 
-/** A part of a line; where there is no room, those with the lowest rank give way. */
+/** A part of a line; parts with the lowest rank are dropped first. */
 interface Part {
   readonly rank: number
   readonly part: Span
@@ -15,7 +15,7 @@ export function lostRow(text: string, width: number): Row {
   return padRow([span(text, 'error')], width)
 }
 
-/** Where, since when and on what. */
+/** Address, uptime and resources. */
 export function gatewayRow(state: TopState, { name }: Surroundings, width: number): Row {
   const up = uptimeOf(state)
   const { workers, memory, processors, connections, synchronized } = state.rates?.total ?? ({} as Partial<Totals>)
@@ -65,7 +65,7 @@ export function totalsRow({ rates, history }: TopState, width: number): Row {
   return padRow([...before, span(sparkline(values, Math.min(60, left)), 'info')], width)
 }
 
-/** As many as there is room for, with two blanks between them. */
+/** As many as fit, separated by two blanks. */
 function fitted(parts: readonly Part[], width: number): Row {
   const kept = [...parts]
   const needed = () => kept.reduce((sum, { part }) => sum + cellsOf(part.text) + 2, -2)
@@ -81,7 +81,7 @@ function fitted(parts: readonly Part[], width: number): Row {
   )
 }
 
-/** The sections with their keys; where there is no room, the titles of those that are not shown give way. */
+/** The sections with their keys; titles of hidden sections are dropped first. */
 export function tabsRow({ section, filter }: Browse, sections: readonly ShownSection[], width: number): Row {
   const names = [
     { id: 'all', full: '0 All' },

@@ -6,13 +6,13 @@ import type { Look } from './state.ts'
 
 export interface InteractiveOptions extends Surroundings {
   readonly terminal: Terminal
-  /** Aborted with a Failure when the process is asked to stop. */
+  /** Aborted with a Failure when the process should stop. */
   readonly signal: AbortSignal
 }
 
 /**
- * Shows look after look until the user quits. The terminal is taken once the first one is there and given back in every
- * case; then throws what went wrong: what the looks threw, or a Failure `interrupted`.
+ * Shows samples until the user quits. The terminal is taken over with the first sample and always restored; then throws
+ * the error of the samples, or a Failure `interrupted`.
  */
 export async function browseTop(
   watch: (signal: AbortSignal) => AsyncGenerator<Look>,

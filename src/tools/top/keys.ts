@@ -1,7 +1,7 @@
 import type { KeyName, KeyPress } from '../terminal/keyboard.ts'
 import type { Move } from '../terminal/moves.ts'
 
-/** What a key does. */
+/** The effect of a key. */
 export type Command =
   | Move
   | 'nextSection'
@@ -28,12 +28,12 @@ interface KeyBinding {
   readonly command: Command
   readonly letters: string
   readonly names: readonly KeyName[]
-  /** As the help shows it; several commands may share a line there. */
+  /** As shown in the help; several commands may share a line. */
   readonly keys: string
   readonly what: string
 }
 
-/** Every key of the view: the table behind the keyboard, the help and the tests. */
+/** All keys of the view: used by the keyboard, the help and the tests. */
 export const BINDINGS: readonly KeyBinding[] = [
   { command: 'all', letters: '0', names: [], keys: '0', what: 'the busiest of everything' },
   { command: 'routes', letters: '1', names: [], keys: '1', what: 'routes' },

@@ -6,8 +6,8 @@ import { ratesJson, topText } from './text.ts'
 import { measureOnce } from './watch.ts'
 
 /**
- * One look at each pod, which takes `interval` ms: a text under its name, or a line of JSON. `failure`: why some are
- * missing. Throws a Failure when all are.
+ * One sample of each pod, which takes `interval` ms: text under its name, or a line of JSON. `failure`: why some are
+ * missing. Throws a Failure if all are.
  */
 export async function lookAtPods(
   servers: readonly AdminServer[],

@@ -5,11 +5,11 @@ import { type Command, commandOf } from './keys.ts'
 import type { SortKey } from './sections.ts'
 import type { TopState } from './state.ts'
 
-/** How much there is to see and how much of it fits. */
+/** The amount of content, and how much of it fits. */
 export interface Extent {
-  /** Lines of the list, or of what covers it. */
+  /** Visible lines of the list or the overlay. */
   readonly page: number
-  /** Lines of what covers the list. */
+  /** Lines of the overlay. */
   readonly lines: number
 }
 

@@ -1,13 +1,13 @@
 import type { Sample } from './exposition.ts'
 
-/** ms; undefined when nothing came. */
+/** ms; undefined without observations. */
 export interface Latency {
   readonly p50: number | undefined
   readonly p90: number | undefined
   readonly p99: number | undefined
 }
 
-/** Of the buckets of one or several histograms with the same bounds, in seconds. */
+/** From the buckets of histograms with equal bounds, in seconds. */
 export function latencyOf(buckets: readonly Sample[]): Latency {
   const byBound = new Map<number, number>()
   for (const { labels, value } of buckets) {
@@ -22,7 +22,7 @@ export function latencyOf(buckets: readonly Sample[]): Latency {
   return { p50: part(0.5), p90: part(0.9), p99: part(0.99) }
 }
 
-/** Below which so great a part of the observations lies, interpolated within its bucket as Prometheus does. */
+/** The quantile, interpolated within its bucket as Prometheus does. */
 function quantile(buckets: readonly (readonly [bound: number, count: number])[], part: number): number | undefined {
   const total = buckets.at(-1)?.[1] ?? 0
   if (total <= 0) return undefined

@@ -1,39 +1,39 @@
 import type { Sample } from './exposition.ts'
 import { type Latency, latencyOf } from './quantile.ts'
 
-/** What went on between two looks: counts per second, latencies in ms, sizes in bytes. */
+/** Activity between two samples: counts per second, latencies in ms, sizes in bytes. */
 export interface Rates {
   readonly total: Totals
-  /** The busiest first. */
+  /** Busiest first. */
   readonly routes: readonly Traffic[]
   readonly models: readonly ModelRate[]
   readonly mcp: readonly McpRate[]
   readonly a2a: readonly A2aRate[]
   readonly backends: readonly Traffic[]
-  /** The scarcest first. */
+  /** Scarcest first. */
   readonly budgets: readonly BudgetLeft[]
 }
 
-/** Undefined: the gateway does not tell. */
+/** Undefined if the gateway does not report it. */
 export interface Totals extends Outcomes, Latency {
   readonly inFlight: number | undefined
   readonly connections: number | undefined
   readonly workers: number | undefined
   readonly memory: number | undefined
-  /** 1 is one processor in full use. */
+  /** 1 is one fully used processor. */
   readonly processors: number | undefined
   /** Seconds since the epoch. */
   readonly started: number | undefined
-  /** False: the file was changed and refused, and what was loaded before is served. */
+  /** False: a changed file was refused, and the previous configuration is served. */
   readonly synchronized: boolean | undefined
 }
 
 interface Outcomes {
   readonly requests: number
-  /** Answered with 4xx, those with 429 included. */
+  /** Responses with 4xx, including 429. */
   readonly refused: number
   readonly limited: number
-  /** Answered with 5xx. */
+  /** Responses with 5xx. */
   readonly failed: number
 }
 
@@ -42,7 +42,7 @@ export interface Traffic extends Outcomes, Latency {
   readonly name: string
   readonly retries: number
   readonly bytes: number
-  /** The most frequent first. */
+  /** Most frequent first. */
   readonly outcomes: readonly { readonly status: string; readonly reason: string; readonly requests: number }[]
 }
 
@@ -51,17 +51,17 @@ export interface ModelRate extends Latency {
   readonly provider: string
   readonly requests: number
   readonly failed: number
-  /** ms, median; undefined when nothing was streamed. */
+  /** Median in ms; undefined if nothing was streamed. */
   readonly firstToken: number | undefined
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Undefined where costs are not counted. */
+  /** Undefined if costs are not tracked. */
   readonly usdPerHour: number | undefined
 }
 
 export interface McpRate {
   readonly target: string
-  /** A tool, prompt or resource; empty when the request was about none. */
+  /** A tool, prompt or resource; empty for other requests. */
   readonly item: string
   readonly method: string
   readonly requests: number
@@ -83,10 +83,10 @@ export interface BudgetLeft {
   readonly capacity: number
 }
 
-/** `seconds` lie between the two. */
+/** `seconds`: the time between the two. */
 export function ratesOf(before: readonly Sample[], now: readonly Sample[], seconds: number): Rates {
   const earlier = new Map(before.map(({ series, value }) => [series, value]))
-  // A counter that is lower than before has started anew.
+  // A counter that decreased has been reset.
   const grown = now.map(sample => {
     const then = earlier.get(sample.series) ?? 0
     const { name, labels, series, value } = sample
@@ -126,7 +126,7 @@ class Looked {
     return of => groups.get(of) ?? []
   }
 
-  /** Undefined when there is no such metric. */
+  /** Undefined if there is no such metric. */
   sum(name: string): number | undefined {
     const samples = this.#byName.get(name)
     return samples === undefined ? undefined : sum(samples)
@@ -145,7 +145,7 @@ function totalsOf(growth: Looked, now: Looked): Totals {
     ...latencyOf(growth.of('request_duration_seconds_bucket')),
     inFlight: now.sum('requests_in_flight'),
     connections: now.sum('downstream_connections_active'),
-    // The second names are those of the public system.
+    // The second names are the public system's.
     workers: now.sum('workers') ?? now.sum('tokio_num_workers'),
     memory: now.sum('process_resident_memory_bytes') ?? now.sum('process_rss'),
     processors: cpu.length === 0 ? undefined : growth.perSecond(cpu),
@@ -263,7 +263,7 @@ function budgetsOf(now: Looked): BudgetLeft[] {
     .sort((a, b) => leftOf(a) - leftOf(b))
 }
 
-/** From 0, nothing left, to 1. */
+/** From 0, exhausted, to 1. */
 export function leftOf({ remaining, capacity }: BudgetLeft): number {
   return Math.min(1, Math.max(0, remaining / Math.max(1, capacity)))
 }

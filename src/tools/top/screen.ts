@@ -14,7 +14,7 @@ export interface Picture extends Extent {
   readonly rows: readonly Row[]
 }
 
-/** What the terminal shows, for every size: the lower it is, the less stands above the list. */
+/** The screen at any size: on a low terminal, less is shown above the list. */
 export function pictureOf(live: TopState, browse: Browse, around: Surroundings, { columns, rows }: Size): Picture {
   const width = Math.max(10, columns)
   // A frame as high as the terminal flickers on some of them.
@@ -36,9 +36,9 @@ export function pictureOf(live: TopState, browse: Browse, around: Surroundings, 
 
 interface Body {
   readonly shown: readonly Row[]
-  /** Of what covers the list. */
+  /** Lines of the overlay. */
   readonly lines: number
-  /** Lines of the list that are seen at once. */
+  /** Lines of the list that are visible at once. */
   readonly visible: number
 }
 
@@ -58,7 +58,7 @@ function bodyRows(
   return { shown: oneSection(shown, index, state, browse, width, page), lines: 0, visible: Math.max(1, page - 1) }
 }
 
-/** Says so when there is more below. */
+/** Indicates when there is more below. */
 function windowOf(rows: readonly Row[], top: number, page: number): Pick<Body, 'shown' | 'visible'> {
   if (rows.length <= page) return { shown: rows, visible: page }
   const visible = Math.max(1, page - 1)
@@ -83,7 +83,7 @@ function oneSection(
   return tableRows(section, rows, rows.slice(start, start + most), options)
 }
 
-/** The first rows of each section, as many as there is room for. */
+/** The first rows of each section, as many as fit. */
 function overview(
   state: TopState,
   browse: Browse,
@@ -110,7 +110,7 @@ function overview(
   })
 }
 
-/** Rows for each list: two at least (or none at all, from the end), then one after the other gets what is left. */
+/** Rows for each list: at least two (or none, starting from the end), then the rest is distributed in turn. */
 function share(needs: readonly number[], page: number): readonly number[] {
   const shares: number[] = []
   let left = page
@@ -145,7 +145,7 @@ function coverOf(
   return rowAlone(shown, row, state, width)
 }
 
-/** Every column of a row, also those that there is no room for in the list. */
+/** Every column of a row, including those that do not fit in the list. */
 function rowAlone({ section }: ShownSection, row: ShownRow, state: TopState, width: number): Row[] {
   const [name, ...columns] = section.columns
   const label = Math.max(...columns.map(({ title }) => cellsOf(title))) + 2
@@ -174,7 +174,7 @@ function helpRows(width: number): Row[] {
   ]
 }
 
-/** What is going on, then the keys, as far as there is room. */
+/** The status, then as many keys as fit. */
 function footer(live: TopState, browse: Browse, { interval }: Surroundings, width: number): Row {
   if (browse.typing) return typed('filter: ', browse.filter, width)
   if (browse.note !== undefined) return padRow([span(browse.note, 'bold')], width)

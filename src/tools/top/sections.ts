@@ -16,23 +16,23 @@ export type SortKey = 'rate' | 'errors' | 'latency' | 'name'
 export interface Column {
   readonly title: string
   readonly align: 'left' | 'right'
-  /** Cells. Columns of text take what they need up to this. */
+  /** Cells. Text columns take what they need up to this. */
   readonly width: number
-  /** The column with the lowest one gives way first where there is no room. */
+  /** The column with the lowest rank is dropped first. */
   readonly rank: number
-  /** Where it is too long, the end tells more than the start: paths. */
+  /** If it is too long, the end is kept: for paths. */
   readonly keepsEnd: boolean
-  /** What the list is sorted by when this column decides. */
+  /** The sort key of this column. */
   readonly sort: SortKey | undefined
 }
 
-/** One row as it is shown, sorted and searched: `cells` has one entry for each column. */
+/** A row for display, sorting and searching: `cells` has one entry per column. */
 export interface ShownRow {
-  /** The same in every look. */
+  /** Persists over samples. */
   readonly key: string
   readonly cells: readonly { readonly text: string; readonly tone: Tone }[]
   readonly order: Readonly<Partial<Record<SortKey, number | string>>>
-  /** Lines below the columns when somebody looks at this row alone. */
+  /** Lines below the columns when the row is shown by itself. */
   readonly details: readonly string[]
 }
 
@@ -42,7 +42,7 @@ export interface Section {
   readonly title: string
   /** Said when there is no row; nothing: there is no such list then. */
   readonly empty: string
-  /** The first one names the row and takes the room that the others leave. */
+  /** The first one names the row and takes the remaining width. */
   readonly columns: readonly Column[]
   rows(rates: Rates): readonly ShownRow[]
 }
@@ -50,7 +50,7 @@ export interface Section {
 interface ColumnOf<T> {
   readonly title: string
   readonly text: (row: T) => string
-  /** Of numbers; text is aligned left. */
+  /** For numbers; text is left-aligned. */
   readonly width?: number
   readonly maxText?: number
   readonly keepsEnd?: boolean
@@ -94,7 +94,7 @@ function section<T>({ id, title, empty = '', rows, key, columns, details }: Sect
 
 const warnAbove = (value: number): Tone => (value > 0 ? 'warn' : 'plain')
 const errorAbove = (value: number): Tone => (value > 0 ? 'error' : 'plain')
-/** What has had no answer is the fastest of all. */
+/** Rows without responses sort as the fastest. */
 const latency = ({ p99 }: { readonly p99: number | undefined }) => p99 ?? -1
 
 const ALWAYS = 100
@@ -128,7 +128,7 @@ function trafficSection(id: 'routes' | 'backends', title: string, name: string, 
     details: row => [
       'Answers per second:',
       ...row.outcomes.map(({ status, reason, requests }) =>
-        // 0 stands for a client that left before there was an answer.
+        // 0 stands for a client that left before the response.
         `${rate(requests).padStart(8)}  ${status === '0' ? 'no answer' : status} ${reason}`.trimEnd(),
       ),
     ],
@@ -226,7 +226,7 @@ const budgets = section<BudgetLeft>({
   details: row => [`Limit ${row.limit}`],
 })
 
-/** The route or policy that the limit stands on, without the policy's own name and the namespaces that go without saying. */
+/** The route or policy of the limit, without the policy's own name and default namespaces. */
 function shortLimit(limit: string): string {
   const parts = limit.replace(/^\w+:/, '').replace(/@.*$/, '').split('/')
   return parts
@@ -235,7 +235,7 @@ function shortLimit(limit: string): string {
     .replace(/^default\//, '')
 }
 
-/** In the order in which they give way where there is no room for all. */
+/** In the order in which they are dropped. */
 export const SECTIONS: readonly Section[] = [
   trafficSection('routes', 'Routes', 'ROUTE', 'no request has come yet'),
   models,

@@ -6,7 +6,7 @@ import { press } from './press.ts'
 import { type Picture, pictureOf } from './screen.ts'
 import { addLook, EMPTY, type Look, type TopState } from './state.ts'
 
-/** What the gateway and the keyboard do, in one place; the view draws `current` and listens with `subscribe`. */
+/** State driven by the gateway and the keyboard; the view draws `current` and listens with `subscribe`. */
 export class TopSession {
   readonly #around: Surroundings
   readonly #listeners = new Set<() => void>()

@@ -2,7 +2,7 @@ import type { Failure } from '../../diagnostics/failure.ts'
 import type { Sample } from './exposition.ts'
 import { type Rates, ratesOf } from './rates.ts'
 
-/** What the gateway said, or why it said nothing. `at`: ms of the monotonic clock; `time`: ms since the epoch. */
+/** A sample, or the failure to take it. `at`: monotonic ms; `time`: ms since the epoch. */
 export type Look = Answer | { readonly at: number; readonly lost: Failure }
 
 interface Answer {
@@ -11,20 +11,20 @@ interface Answer {
   readonly samples: readonly Sample[]
 }
 
-/** Requests per second of the last looks; undefined where there was no answer. */
+/** Requests per second of recent samples; undefined for failed ones. */
 export type History = readonly (number | undefined)[]
 
-/** All that is known of the gateway. */
+/** Everything known about the gateway. */
 export interface TopState {
   readonly last: Answer | undefined
-  /** Undefined before the first answer. */
+  /** Undefined before the first sample. */
   readonly rates: Rates | undefined
-  /** Two looks were compared: before that, all rates are zero. */
+  /** Two samples have been compared: before that, all rates are zero. */
   readonly measured: boolean
-  /** Of the gateway under TOTAL, of a row of a section under `SECTION NAME`. */
+  /** By TOTAL for the gateway, by `SECTION NAME` for rows. */
   readonly history: ReadonlyMap<string, History>
   readonly lost: { readonly text: string; readonly since: number; readonly at: number } | undefined
-  /** The gateway was seen to start anew. */
+  /** A restart of the gateway was observed. */
   readonly restarted: boolean
 }
 
@@ -57,7 +57,7 @@ export function addLook(state: TopState, look: Look): TopState {
   return { last: look, rates, measured: true, history, lost: undefined, restarted: state.restarted || fresh }
 }
 
-/** Seconds that the gateway has been up, when it tells. */
+/** Uptime of the gateway in seconds, if reported. */
 export function uptimeOf({ last, rates }: TopState): number | undefined {
   const started = rates?.total.started
   return started === undefined || last === undefined ? undefined : Math.max(0, last.time / 1000 - started)
@@ -67,7 +67,7 @@ function startOf({ samples }: Answer): number | undefined {
   return samples.find(({ name }) => name === 'process_start_time_seconds')?.value
 }
 
-/** What a gateway has counted since it started anew, it has counted in the time since then. */
+/** After a restart, counters cover only the time since then. */
 function sinceStart(look: Answer, elapsed: number): number {
   const up = look.time / 1000 - (startOf(look) ?? 0)
   return up > 0 && up < elapsed ? up : elapsed

@@ -5,21 +5,21 @@ import type { History } from './state.ts'
 
 const GAP = '  '
 const MARK = '▸ '
-/** Rates of the last looks: a column that no row has, which takes the room that the others leave. */
+/** Recent rates: an additional column that takes the remaining width. */
 const HISTORY = { title: 'HISTORY', rank: 45, least: 10, most: 60 } as const
 
 export interface TableOptions {
   readonly width: number
   readonly sort: SortKey | undefined
   readonly reversed: boolean
-  /** Beside the first title: how many there are. */
+  /** The number of rows, beside the first title. */
   readonly count: string
   /** Key of the row with the cursor. */
   readonly cursor: string | undefined
   readonly history: ReadonlyMap<string, History>
 }
 
-/** Room beside the title of the first column for how many rows there are. */
+/** Space for the number of rows beside the first title. */
 const COUNT = 10
 
 interface Place {
@@ -29,8 +29,8 @@ interface Place {
 }
 
 /**
- * The head, then a line for each of `rows`, all exactly as wide as asked for. `all` decides how wide columns of text are,
- * so that they stay where they are while one moves in a long list.
+ * The head and a line for each of `rows`, exactly as wide as requested. Text columns are sized by `all`, so that they
+ * do not move while scrolling.
  */
 export function tableRows(
   { columns }: Section,
@@ -64,7 +64,7 @@ export function tableRows(
   return [[span(titles.join(GAP), 'bold')], ...lines].map(row => padRow(row, width))
 }
 
-/** The columns that there is room for. A name is cut before another column gives way, but not to less than this. */
+/** The columns that fit. A name is truncated before another column is dropped, but not below this width. */
 function leastName(room: number): number {
   return Math.max(12, Math.min(20, Math.floor(room / 4)))
 }
@@ -90,7 +90,7 @@ function placesFor(columns: readonly Column[], all: readonly ShownRow[], room: n
   return { places, historyWidth: history ? Math.min(HISTORY.most, history.cells + left() - name) : 0 }
 }
 
-/** Undefined: nobody fills it, such as costs where none are counted. */
+/** Undefined for a column without values, such as untracked costs. */
 function needOf(column: Column, index: number, all: readonly ShownRow[]): number | undefined {
   const texts = all.map(({ cells }) => cellsOf(cells[index]?.text ?? ''))
   if (all.length > 0 && texts.every(cells => cells === 0)) return undefined

@@ -8,16 +8,16 @@ import { tableRows } from './table.ts'
 
 interface TextOptions {
   readonly paint: Paint
-  /** Columns of the terminal; unset: everything, for pipes. */
+  /** Terminal width; unset for pipes, where it is unlimited. */
   readonly width?: number
 }
 
-/** One look as a line of JSON. */
+/** A sample as a line of JSON. */
 export function ratesJson(rates: Rates & { readonly pod?: string | undefined }): string {
   return `${printableJson(JSON.stringify(rates))}\n`
 }
 
-/** One look as text: every section that has something to show. */
+/** A sample as text: every section with content. */
 export function topText(rates: Rates, options: TextOptions): string {
   const { requests, failed, inFlight } = rates.total
   const { paint, width } = options
@@ -41,7 +41,7 @@ function wholeTable({ columns }: Section, rows: readonly ShownRow[], paint: Pain
   )
 }
 
-/** As the view has it, without a cursor. */
+/** As in the view, without a cursor. */
 function fittedTable(section: Section, rows: readonly ShownRow[], width: number, paint: Paint): string {
   const margin = 2
   const plain = { sort: undefined, reversed: false, count: '', cursor: undefined, history: new Map() }

@@ -7,17 +7,17 @@ import type { Rates } from './rates.ts'
 import { addLook, EMPTY, type Look } from './state.ts'
 
 export interface WatchOptions {
-  /** ms between two looks. */
+  /** Interval in ms between samples. */
   readonly interval: number
-  /** ms between the first and the second one; `interval` when unset. */
+  /** ms between the first two samples; `interval` when unset. */
   readonly first?: number
   readonly clock?: Clock
 }
 
-/** ms. A gateway that takes longer to answer counts as gone, whatever else waits for longer: people are looking. */
+/** Timeout in ms. Shorter than elsewhere, since people are watching. */
 const PATIENCE = 5000
 
-/** Looks at the metrics of an admin server; see `watchMetrics`. */
+/** Samples the metrics of an admin server; see `watchMetrics`. */
 export function watchGateway(admin: AdminServer, options: WatchOptions, signal?: AbortSignal): AsyncGenerator<Look> {
   const patience = { ms: admin.patience ?? PATIENCE, clock: options.clock ?? systemClock }
   const read = async (until: AbortSignal) => {
@@ -29,8 +29,8 @@ export function watchGateway(admin: AdminServer, options: WatchOptions, signal?:
 }
 
 /**
- * Looks until `signal` aborts, and throws its reason then. A Failure of `read` is a look too, since a gateway that goes
- * away may come back, but not the first time: then it is thrown.
+ * Takes samples until `signal` aborts, then throws its reason. A Failure of `read` is yielded as a sample, since the
+ * gateway may come back, except the first time, when it is thrown.
  */
 export async function* watchMetrics(
   read: (signal: AbortSignal) => Promise<string>,
@@ -40,7 +40,7 @@ export async function* watchMetrics(
   const exposition = new ExpositionReader()
   for (let turn = 0; ; turn++) {
     let look: Look
-    // The gateway counts up to when it is asked; how long the answer takes to read does not matter.
+    // The gateway counts until the request arrives, however long the response takes.
     const [at, time] = [clock.mono(), clock.now()]
     try {
       const samples = exposition.read(await read(signal))
@@ -55,7 +55,7 @@ export async function* watchMetrics(
   }
 }
 
-/** Rates since the look before, for programs. Throws the Failure when the gateway goes away. */
+/** Rates between samples, for programs. Throws the Failure if the gateway goes away. */
 export async function* measuredRates(looks: AsyncGenerator<Look>): AsyncGenerator<{ readonly time: string } & Rates> {
   let state = EMPTY
   for await (const look of looks) {

@@ -21,14 +21,14 @@ import { saveTestCase } from './test-case.ts'
 export interface ActionPlace extends InputPlace {
   readonly env: Readonly<Record<string, string | undefined>>
   readonly stdout: NodeJS.WritableStream
-  /** The machine that the gateway runs on, for requests that are sent again; undefined: as the URL says. */
+  /** The gateway's machine, for replayed requests. Undefined to use the URL's host. */
   readonly gateway: string | undefined
 }
 
-/** Workers of a gateway count from 0; what is run here has a number that none of them has. */
+/** A worker number for local runs; workers of a gateway count from 0. */
 const HERE = 1_000_000
 
-/** Does what the keys of the view ask for, and says at the bottom how it went. */
+/** Executes key commands and reports the result at the bottom. */
 export class Actions {
   readonly #session: TraceSession
   readonly #place: ActionPlace
@@ -81,7 +81,7 @@ export class Actions {
     if (origin.line === 0) return `${origin.file} is a resource of the cluster: kubectl edit opens it`
     const { env, cwd } = this.#place
     const [editor = 'vi', ...more] = (env.VISUAL || env.EDITOR || 'vi').split(' ')
-    // Editors run what begins with a plus, and a recording may name any file.
+    // Editors run arguments that begin with a plus, and a recording may name any file.
     const file = /^[-+]/.test(origin.file) ? `./${origin.file}` : origin.file
     const at = /^(code|codium|subl)$/.test(editor) ? ['-g', `${file}:${origin.line}`] : [`+${origin.line}`, file]
     let problem = ''
@@ -133,7 +133,7 @@ export class Actions {
     return `${said}: ${status}`
   }
 
-  /** The same request through another configuration, beside the recorded one. */
+  /** Runs the request on another configuration and shows it beside the recorded one. */
   async #rerun(request: RequestTrace, file: string): Promise<string> {
     const recorded = recordedRequest(request)
     const stubs = new Map([[EVERYTHING, { status: recorded.upstreamStatus ?? 200 }]])
@@ -152,7 +152,7 @@ export class Actions {
   }
 }
 
-/** Without what was asked of the connection, which the trace of a gateway begins behind, unless that is where it ended. */
+/** Drops the events of the connection, which a gateway's trace lacks, unless it ended there. */
 function fromArrival(events: readonly TraceEvent[]): readonly TraceEvent[] {
   const arrival = events.findIndex(({ message }) => message.type === 'snapshot')
   if (!events.some(({ message }) => message.type === 'listener')) return events

@@ -4,58 +4,58 @@ import type { Quit } from '../terminal/leaving.ts'
 export type Pane = 'requests' | 'pipeline' | 'detail'
 export const PANES: readonly Pane[] = ['requests', 'pipeline', 'detail']
 
-/** What the detail shows of the chosen step. */
+/** The view of the selected step. */
 export type DetailView = 'event' | 'state' | 'diff' | 'config' | 'cel'
 export const DETAIL_VIEWS: readonly DetailView[] = ['event', 'state', 'diff', 'config', 'cel']
 
-/** The least severity of the steps that are shown: all, warnings and errors, errors. */
+/** The minimum severity of the steps shown: all, warnings and errors, errors. */
 export type Severity = 'info' | 'warn' | 'error'
 export const SEVERITIES: readonly Severity[] = ['info', 'warn', 'error']
 const RANKS = { info: 0, success: 0, warn: 1, error: 2 } as const
 
-/** A line that is being typed, and what it is for. `replay` takes no text: Enter is the answer. */
+/** An input line and its purpose. `replay` takes no text: Enter confirms. */
 export interface Prompt {
   readonly kind: 'save' | 'inject' | 'rerun' | 'replay'
   readonly text: string
 }
 
-/** What the person wants done besides looking. */
+/** Actions that the user requests. */
 export type Asked =
   | { readonly what: 'copy' | 'test' | 'edit' | 'replay' }
   | { readonly what: 'save' | 'inject' | 'rerun'; readonly text: string }
 
-/** What the person at the keyboard looks at. */
+/** What the user is looking at. */
 export interface Browse {
   readonly pane: Pane
-  /** Key of the chosen request; undefined follows the newest. */
+  /** Key of the selected request; undefined follows the newest. */
   readonly request: string | undefined
-  /** Number of the chosen event; undefined follows the deciding step. */
+  /** Number of the selected event; undefined follows the deciding step. */
   readonly step: number | undefined
   readonly view: DetailView
-  /** First visible line of the detail, or of the comparison. */
+  /** First visible line of the detail or the comparison. */
   readonly top: number
-  /** The text that each pane looks for: the lists leave out what does not match. */
+  /** The search text of each pane: lists hide what does not match. */
   readonly filters: Readonly<Record<Pane, string>>
-  /** The filter of which pane is being typed. */
+  /** The pane whose filter is being typed. */
   readonly typing: Pane | undefined
-  /** The menu of all keys: what is typed to find one, and the chosen line. */
+  /** The menu of all keys: the search text, and the selected line. */
   readonly menu: { readonly filter: string; readonly at: number } | undefined
   readonly prompt: Prompt | undefined
   /** Key of the marked request. */
   readonly marked: string | undefined
-  /** Keys of the two requests that are compared. */
+  /** Keys of the two compared requests. */
   readonly comparing: { readonly left: string; readonly right: string } | undefined
-  /** Steps below this are left out. */
+  /** Steps below this are hidden. */
   readonly least: Severity
-  /** Long lines of the detail go on in the next line; otherwise they are cut. */
+  /** Wrap long lines of the detail; otherwise they are cut. */
   readonly wrap: boolean
   readonly json: boolean
   readonly hex: boolean
-  /** Said at the bottom until the next key. */
+  /** Shown at the bottom until the next key. */
   readonly note: string | undefined
-  /** Whoever does it clears it. */
+  /** Cleared by its handler. */
   readonly asked: Asked | undefined
-  /** What was known when the picture was stopped. */
+  /** The state at which the picture was paused. */
   readonly paused: TraceState | undefined
   readonly quit: Quit | undefined
 }
@@ -82,7 +82,7 @@ export const FRESH: Browse = {
   quit: undefined,
 }
 
-/** What is shown right now: the lists after their filters, with their cursors. */
+/** What is visible: the filtered lists with their cursors. */
 export interface Shown {
   readonly requests: readonly RequestTrace[]
   readonly request: RequestTrace | undefined
@@ -104,7 +104,7 @@ export function shownOf(browse: Browse, live: TraceState): Shown {
   return { requests, request, steps, step: chosen ?? (request && decidingStep(request, steps)) }
 }
 
-/** Three digits are a status where a request has it: a path, or a port, may hold them too. */
+/** Three digits search the status: they may also occur in a path or a port. */
 function filtered(all: readonly RequestTrace[], wanted: string): readonly RequestTrace[] {
   if (wanted === '') return all
   const answered = /^\d{3}$/.test(wanted) ? all.filter(({ end }) => String(end?.status) === wanted) : []

@@ -6,7 +6,7 @@ import type { Row } from '../terminal/cells.ts'
 import { diffRow, lines } from './detail.ts'
 import { headLines } from './event-text.ts'
 
-/** What happened to two requests, line by line; times and addresses of clients, which always differ, are left out. */
+/** Compares two requests line by line, ignoring times and client addresses, which always differ. */
 export function comparisonOf(left: RequestTrace, right: RequestTrace, width: number): Row[] {
   const differences = diffLines(storyOf(left), storyOf(right))
   const changed = differences.filter(({ side }) => side !== 'both').length

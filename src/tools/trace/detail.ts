@@ -9,10 +9,10 @@ import type { Browse } from './browse.ts'
 import { eventText, headLines, TONES } from './event-text.ts'
 import type { PartsReader } from './expression-parts.ts'
 
-/** The lines of a file of the configuration; undefined when it cannot be read here. */
+/** The lines of a configuration file. Undefined if it cannot be read here. */
 export type SourceReader = (file: string) => readonly string[] | undefined
 
-/** Where the detail finds what is not in an event. */
+/** Sources for what is not in an event. */
 export interface Lookups {
   readonly source: SourceReader
   readonly parts: PartsReader
@@ -26,10 +26,10 @@ export interface DetailContext {
   readonly look: Lookups
 }
 
-/** What the chosen view says of a step, as lines of at most `width` cells. */
+/** The selected view of a step, as lines of at most `width` cells. */
 export function detailOf(request: RequestTrace | undefined, step: Step | undefined, context: DetailContext): Row[] {
   if (request === undefined || step === undefined) return []
-  // Wide enough for nothing to be wrapped; whoever draws it cuts it.
+  // Wide enough to prevent wrapping; lines are cut when drawn.
   const width = context.browse.wrap ? context.width : UNWRAPPED
   switch (context.browse.view) {
     case 'event':
@@ -84,7 +84,7 @@ function failure({ error }: Authorization['rules'][number]): string {
   return error === undefined ? '' : ` (cannot be evaluated: ${error})`
 }
 
-/** Of a request that was refused, the rules that did it before those that had no say. */
+/** For a denied request, the deciding rules come first. */
 function decidingFirst({ result, rules }: Authorization): Authorization['rules'] {
   const rank = ({ mode, matched }: Authorization['rules'][number]) => {
     if (mode === 'deny') return matched ? 0 : 3
@@ -102,7 +102,7 @@ interface Stage {
   readonly state: HeadSnapshot
 }
 
-/** The snapshots up to a step, the latest last; those of the step's own policy come right behind it. */
+/** The snapshots up to a step, latest last; those of the step's own policy follow directly after it. */
 function stagesUntil({ steps }: RequestTrace, step: Step): readonly Stage[] {
   const at = steps.indexOf(step)
   const own = steps[at + 1]?.event.message
@@ -144,7 +144,7 @@ export function diffRow({ side, text }: DiffLine, width: number): Row[] {
   return lines(`${mark} ${text}`, width, tone)
 }
 
-/** Lines around a place of the configuration. */
+/** Lines shown around a location in the configuration. */
 const AROUND = { before: 2, after: 8 }
 
 function configView({ event }: Step, source: SourceReader, width: number): Row[] {
@@ -162,7 +162,7 @@ function configView({ event }: Step, source: SourceReader, width: number): Row[]
       ...text.slice(first - 1, line + AROUND.after).flatMap((content, i) => {
         const number = String(first + i).padStart(gutter)
         const [mark, tone] = first + i === line ? (['▸', 'bold'] as const) : ([' ', 'dim'] as const)
-        // What does not fit goes on beside the numbers, so that columns stay columns.
+        // Continuation lines start beside the numbers, so that columns stay aligned.
         return wrap(content, Math.max(1, width - gutter - 5)).map((part, k) => {
           const margin = k === 0 ? `${mark} ${number}` : ' '.repeat(gutter + 2)
           return [span(cut(`${margin} │ ${part}`, width), tone)]
@@ -172,7 +172,7 @@ function configView({ event }: Step, source: SourceReader, width: number): Row[]
   })
 }
 
-/** The expressions of the step's own policy first; those of the others are named below. */
+/** The expressions of the step's own policy first; those of others are named below. */
 function celView(request: RequestTrace, step: Step, parts: PartsReader, width: number): Row[] {
   const { steps } = request
   const evaluated = steps.filter(({ event: { message } }) => message.type === 'cel' || message.type === 'authorization')
@@ -194,7 +194,7 @@ function partsIn(request: RequestTrace, step: Step, parts: PartsReader): readonl
   const { result } = message
   return parts(request, step, message.expression, ({ value, error }) => {
     if (message.error !== undefined || error !== undefined) return message.error !== undefined && error !== undefined
-    // Others are not in the event.
+    // Other results are not in the event.
     return typeof result !== 'boolean' || result === value
   })
 }
@@ -227,14 +227,14 @@ export function lines(text: string, width: number, tone: Tone = 'plain'): Row[] 
   return wrap(text, width).map(line => [span(cut(line, width), tone)])
 }
 
-/** Numbers of the rows that hold a text, whatever its case. */
+/** Indexes of the rows that contain a text, case-insensitively. */
 export function matchesIn(rows: readonly Row[], text: string): readonly number[] {
   if (text === '') return []
   const wanted = text.toLowerCase()
   return rows.flatMap((row, i) => (row.some(each => each.text.toLowerCase().includes(wanted)) ? [i] : []))
 }
 
-/** The rows with the found text standing out. */
+/** The row with matches highlighted. */
 export function highlighted(row: Row, text: string): Row {
   if (text === '' || cellsOf(text) === 0) return row
   return row.flatMap(each => {

@@ -20,7 +20,7 @@ export interface EventFormat {
   readonly hex: boolean
 }
 
-/** Everything that an event says, as lines of at most `width` cells. */
+/** The full content of an event, as lines of at most `width` cells. */
 export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, width: number): Row[] {
   if (message.type === 'body') return lines(bodyText(Buffer.from(message.base64, 'base64'), hex), width)
   if (json) return lines(JSON.stringify(message, null, 2), width)
@@ -43,13 +43,13 @@ export function eventText({ message }: ReadEvent, { json, hex }: EventFormat, wi
   }
 }
 
-/** The first line and a line for each field, and for each fact about the caller. */
+/** The first line, then a line per header, and per fact about the caller. */
 export function headLines({ method, url, status, headers, ...caller }: HeadSnapshot): string[] {
   const head = status === undefined ? `${method ?? ''} ${url ?? ''}`.trim() : `status ${status}`
   return [head, ...headers.map(([name, value]) => `${name}: ${value}`), ...callerLines(caller)]
 }
 
-/** As expressions name them: `jwt.sub = "alice"`. */
+/** As named in expressions: `jwt.sub = "alice"`. */
 function callerLines({ jwt, apiKey, basicAuth }: Pick<HeadSnapshot, 'jwt' | 'apiKey' | 'basicAuth'>): string[] {
   return Object.entries({ jwt, apiKey, basicAuth }).flatMap(([variable, facts]) =>
     Object.entries(facts ?? {}).map(([name, value]) => `${variable}.${name} = ${JSON.stringify(value)}`),
@@ -60,7 +60,7 @@ function bodyText(bytes: Buffer, hex: boolean): string {
   return hex ? hexDump(bytes) : textOf(bytes)
 }
 
-/** As `hexdump -C` writes it. */
+/** In the format of `hexdump -C`. */
 function hexDump(bytes: Buffer): string {
   const rows: string[] = []
   for (let at = 0; at < bytes.length; at += 16) {

@@ -6,8 +6,8 @@ import type { EvalState } from '../expressions/state.ts'
 import { valueText } from '../expressions/value-text.ts'
 
 /**
- * The parts of an expression that a step tells of, each with its value at that time: `request.method = "GET"`. Empty
- * where the recording does not hold what the expression has seen. `isTold`: whether that is what the step says.
+ * The parts of an expression in a step, each with its value at that time: `request.method = "GET"`. Empty if the
+ * recording lacks the data. `isTold`: whether a result agrees with the step.
  */
 export type PartsReader = (
   request: RequestTrace,
@@ -16,7 +16,7 @@ export type PartsReader = (
   isTold: (whole: Evaluated) => boolean,
 ) => readonly string[]
 
-/** Remembers what it has found: a picture is drawn many times. */
+/** Caches its results: a picture is drawn many times. */
 export function partsReader(): PartsReader {
   const known = new WeakMap<Step, Map<string, readonly string[]>>()
   return (request, step, expression, isTold) => {
@@ -28,7 +28,7 @@ export function partsReader(): PartsReader {
   }
 }
 
-/** Those first that expressions are most often written for. */
+/** Most common first. */
 const PHASES: readonly Phase[] = ['request', 'response', 'mcp', 'llm', 'usage', 'log']
 
 function partsOf(
@@ -49,7 +49,7 @@ function partsOf(
   return []
 }
 
-/** Undefined for what no gateway takes for a request: a recording may hold anything. */
+/** Undefined for anything that no gateway accepts as a request: a recording may contain anything. */
 function stateUntil(step: Step, steps: readonly Step[]): EvalState | undefined {
   try {
     return stateAt(
@@ -71,7 +71,7 @@ function missingVariables({ whole, steps }: Evaluation): readonly string[] {
   )
 }
 
-/** Variables that a trace has whenever the request has them. */
+/** Variables that a trace has whenever the request does. */
 const CALLER: ReadonlySet<string> = new Set(['jwt', 'apiKey', 'basicAuth'])
 
 const NO_VALUE = 'the variable has no value here'

@@ -2,9 +2,9 @@ import type { AdminServer, TraceRequest } from '../admin/admin-client.ts'
 import { type LiveOptions, liveRecording, type Recording } from '../events/recording.ts'
 
 /**
- * One request, of whichever gateway sees it first; the others are left as soon as it has. Resolves when all of them are
- * watching: a request that is sent then is not missed. Its name is that of the one who has. Throws a Failure when one of
- * them cannot be watched.
+ * Follows a single request, on whichever gateway gets it first; the others are then closed. Resolves once all are
+ * watching, so that a request sent then is not missed. The name becomes that of the gateway with the request. Throws a
+ * Failure if any cannot be watched.
  */
 export async function firstRecording(
   servers: readonly AdminServer[],

@@ -13,9 +13,9 @@ interface Named {
 }
 
 /**
- * A recording as one HAR 1.2 document, for browsers and other viewers of HTTP: an entry per request as the client sent
- * it, with the head of the response that the client got. Of a recording that breaks off, the document holds what came,
- * and `broken` says what went wrong; of one that never began, it is thrown.
+ * A recording as a HAR 1.2 document, for browsers and other HTTP viewers: an entry per request as the client sent it,
+ * with the head of the response that the client got. If the recording breaks off, the document has what arrived, and
+ * `broken` has the reason; if it never began, that is thrown.
  */
 export async function harDocument(
   recording: Recording,
@@ -54,7 +54,7 @@ function entryOf(trace: RequestTrace) {
       receive: (ended - answered) / 1000,
     },
     ...(trace.lost === 0 ? {} : { comment: `${eventCount(trace.lost)} of the trace missing` }),
-    // What HAR has no place for; names of one's own begin with an underscore.
+    // Data without a place in HAR; custom names begin with an underscore.
     _gateway: {
       request: trace.id,
       source: trace.source,
@@ -87,7 +87,7 @@ function requestOf({ method, url, steps }: RequestTrace) {
 function postData(body: { readonly base64: string; readonly truncated: boolean }, mimeType: string) {
   const bytes = Buffer.from(body.base64, 'base64')
   const cut = body.truncated ? { comment: 'the trace holds the beginning only' } : {}
-  // HAR says how a response's bytes are encoded, but not a request's.
+  // HAR has an encoding for response bodies, but not for requests.
   if (!body.truncated && !isText(bytes)) return { mimeType, text: body.base64, params: [], comment: 'base64' }
   return { mimeType, text: bytes.toString(), params: [], ...cut }
 }
@@ -97,7 +97,7 @@ function responseOf({ end, steps }: RequestTrace) {
   const fields = last?.type === 'snapshot' ? last.state.headers : []
   const finished = steps.findLast(({ event }) => event.message.type === 'requestFinished')?.event.message
   const size = finished?.type === 'requestFinished' ? finished.bytes : 0
-  // 0 is how viewers know that there was no response.
+  // 0 tells viewers that there was no response.
   const status = end?.status ?? (last?.type === 'snapshot' ? last.state.status : undefined) ?? 0
   return {
     status,
@@ -110,10 +110,10 @@ function responseOf({ end, steps }: RequestTrace) {
   }
 }
 
-/** What a trace does not tell: its heads are parsed already, and cookies are credentials. */
+/** Unknown from a trace: heads are already parsed, and cookies are credentials. */
 const UNKNOWN_SIZES = { httpVersion: 'unknown', cookies: [], headersSize: -1 }
 
-/** Microseconds until the head of the response stood. */
+/** Microseconds until the response head. */
 function answeredAt({ steps }: RequestTrace): number | undefined {
   return steps.findLast(({ event }) => isResponse(event.message))?.event.at
 }
@@ -122,7 +122,7 @@ function isResponse(message: RequestTrace['steps'][number]['event']['message']):
   return message.type === 'snapshot' && message.state.status !== undefined
 }
 
-/** -1: unknown. */
+/** -1 if unknown. */
 function sizeOf(length: string | undefined): number {
   return length !== undefined && /^\d{1,15}$/.test(length) ? Number(length) : -1
 }

@@ -15,19 +15,19 @@ import { TraceSession } from './session.ts'
 
 export interface InteractiveOptions {
   readonly terminal: Terminal
-  /** Aborted with a Failure when the process is asked to stop. */
+  /** Aborted with a Failure when the process should stop. */
   readonly signal: AbortSignal
-  /** The exit code that a failure leads to. */
+  /** The exit code of a failure. */
   readonly codeOf: (error: unknown) => number
-  /** Where files are saved and names of files start. */
+  /** The base directory of saved files and file names. */
   readonly cwd: string
-  /** For the editor, and for configurations that a request is run through. */
+  /** For the editor, and for configurations that requests are run on. */
   readonly env: Readonly<Record<string, string | undefined>>
 }
 
 /**
- * Shows a recording until the user quits; what was recorded stays readable when it ends or breaks. Gives the terminal
- * back in every case, then throws what went wrong: the stream's failure, or a Failure `interrupted`.
+ * Shows a recording until the user quits; it stays readable after its end or failure. Always restores the terminal,
+ * then throws the stream's failure, or a Failure `interrupted`.
  */
 export async function browseRecording(recording: Recording, options: InteractiveOptions): Promise<void> {
   const session = new TraceSession(
@@ -54,7 +54,7 @@ export async function browseRecording(recording: Recording, options: Interactive
       failure = error
       const text = error instanceof Error ? error.message : String(error)
       session.setStatus({ text, code: options.codeOf(error) })
-      // Nothing to look at: say it and go.
+      // Nothing to look at, so the error ends the view.
       if (session.current.trace.requests.length === 0) throw error
     },
   )
@@ -73,7 +73,7 @@ export async function browseRecording(recording: Recording, options: Interactive
   if (failure !== undefined) throw failure
 }
 
-/** Moves events from a recording to the picture, and says how the recording does. */
+/** Feeds events from a recording to the view, and reports the recording's status. */
 class Pump {
   readonly #recording: Recording
   readonly #session: TraceSession
@@ -101,7 +101,7 @@ class Pump {
     }
   }
 
-  /** How much of it could not be read; empty when all could. */
+  /** A note on unreadable events; empty if there were none. */
   get unreadable(): string {
     return this.#unreadable === 0 ? '' : `, ${eventCount(this.#unreadable)} unreadable`
   }
@@ -131,7 +131,7 @@ function timesText(times: number): string {
 /** Larger files are not configurations. */
 const MAX_SOURCE = 16 * 1024 * 1024
 
-/** Files of the configuration as they are on this machine, each read again when it has changed. */
+/** Local configuration files, reread when they have changed. */
 function sourceReader(cwd: string, conceal: ConcealText): SourceReader {
   const known = new Map<string, { readonly version: string; readonly lines: readonly string[] }>()
   return file => {

@@ -1,7 +1,7 @@
 import type { KeyName, KeyPress } from '../terminal/keyboard.ts'
 import type { Move } from '../terminal/moves.ts'
 
-/** What a key does. Moving is bound to several keys each; everything else to one. */
+/** The effect of a key. Movements have several keys each, other commands one. */
 export type Command =
   | Move
   | 'nextPane'
@@ -35,14 +35,14 @@ export type Command =
 
 export interface KeyBinding {
   readonly command: Command
-  /** The letter that is typed; absent for keys that type none. */
+  /** The letter typed; absent for other keys. */
   readonly letter?: string
-  /** As the menu shows it. */
+  /** As shown in the menu. */
   readonly keys: string
   readonly what: string
 }
 
-/** Every key of the view: the table behind the keyboard, the menu and the tests. */
+/** All keys of the view: used by the keyboard, the menu and the tests. */
 export const BINDINGS: readonly KeyBinding[] = [
   { command: 'down', letter: 'j', keys: 'j ↓', what: 'next line' },
   { command: 'up', letter: 'k', keys: 'k ↑', what: 'previous line' },
@@ -113,7 +113,7 @@ export function commandOf({ name, text }: KeyPress): Command | undefined {
   return Object.hasOwn(BY_NAME, name) ? BY_NAME[name as keyof typeof BY_NAME] : undefined
 }
 
-/** The bindings that the typed words describe. */
+/** The bindings that match a search text. */
 export function bindingsFor(filter: string): readonly KeyBinding[] {
   const words = filter.toLowerCase().split(' ')
   return BINDINGS.filter(({ keys, what, command }) => {

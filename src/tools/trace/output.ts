@@ -4,7 +4,7 @@ import { recordedRequests, type Unreadable } from '../events/recorded-requests.t
 import { appendTo, fileFor, type Recording } from '../events/recording.ts'
 import { requestText } from './text.ts'
 
-/** Writes lines into a file as they come; false when there were none. Throws a Failure `input` when it cannot be written. */
+/** Streams lines to a file; false if there were none. Throws a Failure `input` if it cannot be written. */
 export async function linesInto(lines: AsyncIterable<string>, path: string, cwd: string): Promise<boolean> {
   const file = await fileFor(path, cwd)
   let some = false
@@ -19,7 +19,7 @@ export async function linesInto(lines: AsyncIterable<string>, path: string, cwd:
   }
 }
 
-/** JSON Lines: one event per line, as the gateway wrote it, with what could drive a terminal escaped. */
+/** JSON Lines: one event per line, as the gateway wrote it, with terminal control characters escaped. */
 export async function* rawLines(recording: Recording, unreadable: Unreadable): AsyncGenerator<string> {
   for await (const text of recording.texts) {
     const line = oneLine(text)

@@ -14,13 +14,13 @@ import {
 } from './browse.ts'
 import { bindingsFor, type Command, commandOf } from './keys.ts'
 
-/** How much there is to see and how much of it fits: lines, and those of them that the search has found. */
+/** The amount of content, and how much of it fits: lines, and those that match the search. */
 export interface Extent {
-  /** Lines of the pane in front. */
+  /** Visible lines of the active pane. */
   readonly page: number
   /** Lines of the detail or the comparison. */
   readonly lines: number
-  /** Lines of the detail that hold the text that is searched for. */
+  /** Lines of the detail that match the search. */
   readonly matches: readonly number[]
 }
 
@@ -40,7 +40,7 @@ function run(browse: Browse, command: Command, live: TraceState, extent: Extent)
   if (command === 'back') return back(browse)
   if (command === 'quit') return browse.comparing ? back(browse) : { ...browse, quit: 'asked' }
   if (command === 'menu') return { ...browse, menu: { filter: '', at: 0 } }
-  // The comparison covers everything that the other keys are about.
+  // The comparison covers everything that other keys apply to.
   if (browse.comparing !== undefined) return browse
   return look(browse, command, live, extent) ?? act(browse, command, live)
 }
@@ -53,7 +53,7 @@ const VIEWS: Partial<Record<Command, DetailView>> = {
   viewCel: 'cel',
 }
 
-/** Commands that change what is looked at. */
+/** Commands that change the view. */
 function look(browse: Browse, command: Command, live: TraceState, extent: Extent): Browse | undefined {
   const view = VIEWS[command]
   if (view !== undefined) return { ...browse, view, top: 0 }
@@ -89,7 +89,7 @@ function look(browse: Browse, command: Command, live: TraceState, extent: Extent
   }
 }
 
-/** Commands about the chosen request. */
+/** Commands on the selected request. */
 function act(browse: Browse, command: Command, live: TraceState): Browse {
   if (command === 'inject') return { ...browse, prompt: { kind: 'inject', text: injection(shownOf(browse, live)) } }
   const { request, step } = shownOf(browse, live)
@@ -105,7 +105,7 @@ function act(browse: Browse, command: Command, live: TraceState): Browse {
     case 'rerun':
       return { ...browse, prompt: { kind: 'rerun', text: fileOf(request) } }
     case 'replay':
-      // What changes nothing needs no second thought.
+      // Safe methods need no confirmation.
       if (/^(GET|HEAD|OPTIONS)$/.test(request.method)) return { ...browse, asked: { what: 'replay' } }
       return { ...browse, prompt: { kind: 'replay', text: `${request.method} ${request.path}` } }
     case 'mark': {
@@ -128,7 +128,7 @@ function nextPane(pane: Pane, by: number): Pane {
   return PANES[(PANES.indexOf(pane) + by) % PANES.length] as Pane
 }
 
-/** One level up: out of the comparison, then out of filters and choices, then out of the view. */
+/** One level up: out of the comparison, then out of filters and selections, then out of the view. */
 function back(browse: Browse): Browse {
   if (browse.comparing !== undefined) return { ...browse, comparing: undefined, top: 0 }
   const { filters, request, step, pane } = browse
@@ -141,7 +141,7 @@ function injection({ request }: { readonly request: RequestTrace | undefined }):
   return request === undefined || request.url === '' ? 'GET http://localhost:' : `${request.method} ${request.url}`
 }
 
-/** The file that the request's listener or route was written in. */
+/** The file that defines the request's listener or route. */
 function fileOf({ steps }: RequestTrace): string {
   return steps.flatMap(({ event }) => event.origins)[0]?.file ?? ''
 }
@@ -152,7 +152,7 @@ function move(browse: Browse, distance: number, live: TraceState, extent: Extent
   switch (browse.pane) {
     case 'requests': {
       const { index, last } = moved(shown.requests, shown.requests.indexOf(shown.request as RequestTrace), distance)
-      // On the last line the cursor goes along with what comes, as `tail -f` does; anywhere else it stays.
+      // On the last line the cursor follows new entries, as `tail -f` does; elsewhere it stays.
       const request = last ? undefined : shown.requests[index]?.key
       return { ...browse, request, step: undefined, top: 0 }
     }
@@ -176,7 +176,7 @@ function moved(list: readonly unknown[], from: number, distance: number): { inde
   return { index, last: index === most }
 }
 
-/** In a list that is filtered every line is a match; in the detail, the lines that hold the text. */
+/** In a filtered list every line is a match; in the detail, the lines that contain the text. */
 function nextMatch(browse: Browse, by: 1 | -1, live: TraceState, extent: Extent): Browse {
   const text = browse.filters[browse.pane]
   if (text === '') return { ...browse, note: 'search with / first' }

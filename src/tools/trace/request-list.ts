@@ -3,10 +3,10 @@ import { MARKS } from '../events/steps.ts'
 import { cellsOf, pad, type Row, span } from '../terminal/cells.ts'
 import type { Browse } from './browse.ts'
 
-/** A line of the list of requests: one of them, or that the connection was lost between two. */
+/** A line of the request list: a request, or a gap where the connection was lost. */
 export type RequestLine = RequestTrace | 'lost'
 
-/** `lost`: the connection is lost now. */
+/** `lost`: the connection is currently lost. */
 export function requestLines(requests: readonly RequestTrace[], lost: boolean): readonly RequestLine[] {
   let stream = requests[0]?.stream ?? 0
   const out = requests.flatMap((request): RequestLine[] => {
@@ -24,13 +24,13 @@ export function requestsTitle(state: TraceState, browse: Browse, shown: readonly
   return `Requests ${count}${state.forgotten === 0 ? '' : ` (${state.forgotten} forgotten)`}${filter}`
 }
 
-/** Without the two cells in front of it, which are the cursor's. */
+/** Without the two cells for the cursor. */
 export function requestRow(line: RequestLine, inner: number, marked: string | undefined): Row {
   const width = inner - 2
   if (line === 'lost') return [span(pad(`── connection lost ${'─'.repeat(width)}`, width).replace(/…$/, '─'), 'warn')]
   const { time, method, path, about, end, broken, key } = line
   const failed = end === undefined ? broken : hasFailed(end)
-  // Without colours, too.
+  // Must also work without colours.
   const mark = failed && (end?.status ?? 500) < 400 ? MARKS.error : ''
   const status = end !== undefined ? `${end.status ?? 'gone'}${mark}` : broken ? 'cut' : '…'
   const tone = failed ? 'error' : end !== undefined && (end.status ?? 0) >= 400 ? 'warn' : 'success'

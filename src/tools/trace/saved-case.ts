@@ -2,27 +2,27 @@ import { ERRORS } from '../../http/errors.ts'
 import { type RecordedRequest, recordedRequest } from '../events/recorded-request.ts'
 import type { RequestTrace } from '../events/state.ts'
 
-/** What `gwctl test` runs: the part of its cases that a trace can tell. */
+/** The part of a `gwctl test` case that can be derived from a trace. */
 export interface SavedCase {
   readonly name: string
   readonly request: {
     readonly method?: string
-    /** Called in a session of its own. */
+    /** A call within its own session. */
     readonly mcp?: string
     readonly params?: unknown
     readonly url: string
-    /** Of the configuration, where the URL says another one. */
+    /** The configured port, if it differs from the URL's. */
     readonly port?: number
-    /** By name in lower case, without credentials. */
+    /** By lower-case name, without credentials. */
     readonly headers?: Readonly<Record<string, readonly string[]>>
     readonly body?: string
-    /** Claims of its token, and metadata of its key, which the case goes without. */
+    /** Claims of its token and metadata of its key, in place of the credentials. */
     readonly jwt?: Readonly<Record<string, unknown>>
     readonly apiKey?: Readonly<Record<string, unknown>>
     /** Address of the client. */
     readonly source?: string
   }
-  /** What stands in for every service that is called. */
+  /** Stubs for all services called. */
   readonly stubs?: { readonly '*': SavedStub | readonly SavedStub[] }
   readonly expect: { readonly status?: number; readonly route?: string; readonly backend?: string }
 }
@@ -34,7 +34,7 @@ interface SavedStub {
   readonly mcp?: { readonly tools: readonly string[] }
 }
 
-/** What a request was and what came of it, as the trace tells. */
+/** Derives a case from the trace of a request. */
 export function savedCaseOf(trace: RequestTrace): SavedCase {
   const { method, url, path, end, steps } = trace
   const messages = steps.map(({ event }) => event.message)
@@ -65,7 +65,7 @@ export function savedCaseOf(trace: RequestTrace): SavedCase {
   }
 }
 
-/** Why the case may come out otherwise than the request did. */
+/** Why the case may have another outcome than the request. */
 export function doubtsAbout(trace: RequestTrace): readonly string[] {
   const { end, steps } = trace
   const recorded = recordedRequest(trace)
@@ -84,12 +84,12 @@ export function doubtsAbout(trace: RequestTrace): readonly string[] {
 }
 
 const SESSION = 'mcp-session-id'
-/** The session itself was what was refused. */
+/** The session itself was refused. */
 const NO_SESSION = /^mcp: .*\bsession\b/
 
 const TOO_LARGE = ERRORS.bodyTooLarge.status
 
-/** Where nobody has read it, it made no difference, unless it was too large to read. */
+/** A body that nothing read made no difference, unless it was too large to read. */
 function lacksBody({ end }: RequestTrace, { body, bodyBytes, sentBody }: RecordedRequest): boolean {
   if (body !== undefined) return textOf(body) === undefined
   return bodyBytes > 0 || (sentBody && end?.status === TOO_LARGE)
@@ -100,12 +100,12 @@ interface Call {
   readonly params?: unknown
 }
 
-/** Whom it came from is left out where nothing depends on it: a running gateway cannot be told. */
+/** The source is omitted if nothing depends on it: it cannot be set on a running gateway. */
 function asksForSource({ steps }: RequestTrace): boolean {
   return steps.some(({ event: { message } }) => message.type === 'cel' && /\bsource\b/.test(message.expression))
 }
 
-/** What was called in a session of MCP, whose id means nothing to a case. */
+/** A call within an MCP session, whose id means nothing in a case. */
 function sessionCallOf({ end }: RequestTrace, { headers, body }: RecordedRequest): Call | undefined {
   if (!headers.some(([name]) => name.toLowerCase() === SESSION) || NO_SESSION.test(end?.error ?? '')) return undefined
   try {
@@ -117,20 +117,20 @@ function sessionCallOf({ end }: RequestTrace, { headers, body }: RecordedRequest
   }
 }
 
-/** The stub has no tool of its own. */
+/** By default the stub has no tools. */
 function toolStub({ method, params }: Call): readonly SavedStub[] {
   const { name } = (params ?? {}) as { readonly name?: unknown }
   return method === 'tools/call' && typeof name === 'string' ? [{ mcp: { tools: [name] } }] : []
 }
 
-/** `gwctl test` sends its own with a method of MCP; the length follows from the body. */
+/** Sent by `gwctl test` itself for MCP methods; the length follows from the body. */
 const SESSION_FIELDS = new Set(['content-type', 'accept', SESSION, 'mcp-protocol-version'])
 
 function sentWith({ headers: all, body }: RecordedRequest, inSession: boolean) {
   const headers: Record<string, string[]> = {}
   for (const [written, value] of all) {
     const name = written.toLowerCase()
-    // The URL says the host.
+    // The URL contains the host.
     if (name === 'host' || (inSession && SESSION_FIELDS.has(name))) continue
     headers[name] = [...(headers[name] ?? []), value]
   }
@@ -141,7 +141,7 @@ function sentWith({ headers: all, body }: RecordedRequest, inSession: boolean) {
   }
 }
 
-/** One for each call, or one for all when they are alike. */
+/** One per call, or a single one if all are equal. */
 function stubsOf({ end, steps }: RequestTrace): readonly SavedStub[] {
   const longer = `${Math.ceil((end?.at ?? 0) / 1_000_000) + 1}s`
   const answers = steps.flatMap(({ event: { message } }): readonly SavedStub[] => {

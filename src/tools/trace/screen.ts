@@ -11,11 +11,11 @@ import { BINDINGS, bindingsFor } from './keys.ts'
 import type { Extent } from './press.ts'
 import { requestLines, requestRow, requestsTitle } from './request-list.ts'
 
-/** The connection in a few words, and the exit code that it will have led to once it is over. */
+/** A short status of the connection, with the resulting exit code once it is over. */
 export interface StreamStatus {
   readonly text: string
   readonly code: number | undefined
-  /** The gateway has gone and is waited for. */
+  /** The gateway is lost and being retried. */
   readonly lost?: boolean
 }
 
@@ -24,7 +24,7 @@ export interface Picture extends Extent {
   readonly rows: readonly Row[]
 }
 
-/** What the terminal shows: pure but for what `look` finds, so that every size can be tested without one. */
+/** The screen. Pure except for `look`, so every size can be tested without a terminal. */
 export function pictureOf(
   state: TraceState,
   browse: Browse,
@@ -67,7 +67,10 @@ function comparison(left: RequestTrace, right: RequestTrace, browse: Browse, col
   return { rows, page: height - 2, lines: all.length, matches: [] }
 }
 
-/** Below this there is room for one pane only; from `told` on for what the chosen step says below the requests. */
+/**
+ * Below this size there is room for one pane only; from `told` rows on, the selected step is summarized below the
+ * requests.
+ */
 const ROOM = { columns: 60, rows: 12, told: 8 }
 
 function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: Size, look: Lookups): Picture {
@@ -118,7 +121,7 @@ function panes(state: TraceState, browse: Browse, { lost }: StreamStatus, size: 
   return { rows: [...rows, ...draw.detail(columns, detailHeight)], page, lines, matches }
 }
 
-/** What the step says, in two lines, and where that is written. */
+/** The step's details in two lines, with its location. */
 function briefly(step: Step | undefined, columns: number): Row[] {
   if (step === undefined) return []
   const { event, label, text } = step
@@ -145,14 +148,14 @@ interface Frame {
   readonly front: boolean
   readonly width: number
   readonly rows: number
-  /** At the right end of the upper line, where there is room. */
+  /** Right-aligned in the top border, if it fits. */
   readonly right?: string
 }
 
 function frame({ title, front, width, rows, right = '' }: Frame, content: (inner: number) => Row[]): Row[] {
   const inner = width - 4
   const tone = front ? 'bold' : 'dim'
-  // Without colours, the marks around the title say which pane the keys go to.
+  // Without colours, marks around the title show the active pane.
   const name = cut(title, Math.max(0, inner - 2))
   const shown = front ? `[${name}]` : ` ${name} `
   const left = width - 2 - cellsOf(shown)
@@ -166,7 +169,7 @@ function frame({ title, front, width, rows, right = '' }: Frame, content: (inner
   return [[top], ...body, [span(`└${'─'.repeat(width - 2)}┘`, tone)]]
 }
 
-/** The file without its folder. */
+/** The file name without its folder. */
 function nearPlace(origin: Origin): string {
   return origin.line === 0 ? origin.file : placeText({ ...origin, file: baseName(origin.file) })
 }
@@ -195,7 +198,7 @@ function stepRow({ event, label, text }: Step, inner: number): Row {
   ]
 }
 
-/** Where there is no room for all of it, the path gives way to how it ended. */
+/** If not everything fits, the path is truncated rather than the outcome. */
 function pipelineTitle(browse: Browse, request: RequestTrace | undefined, width: number): string {
   if (request === undefined) return 'Pipeline'
   const { end } = request
@@ -212,7 +215,7 @@ function pipelineTitle(browse: Browse, request: RequestTrace | undefined, width:
   return `${cut([request.method, request.about, request.path].filter(part => part !== '').join(' '), Math.max(12, width - cellsOf(rest)))}${rest}`
 }
 
-/** What is going on, then the keys, as far as there is room. */
+/** The status, then as many keys as fit. */
 function footer(state: TraceState, browse: Browse, status: StreamStatus, columns: number): Row {
   if (browse.prompt !== undefined) return promptRow(browse.prompt, columns)
   if (browse.typing !== undefined) {
@@ -234,7 +237,7 @@ function footer(state: TraceState, browse: Browse, status: StreamStatus, columns
   return padRow(spans, columns)
 }
 
-/** As they stand, with what is needed most having the lowest number. */
+/** In display order; the most important ones have the lowest rank. */
 const HINTS: readonly (readonly [rank: number, text: string | ((browse: Browse) => string)])[] = [
   [8, '↑↓ move'],
   [7, 'Enter open'],
@@ -246,7 +249,7 @@ const HINTS: readonly (readonly [rank: number, text: string | ((browse: Browse) 
   [2, 'q quit'],
 ]
 
-/** As many as there is room for. */
+/** As many as fit. */
 function hints(browse: Browse, width: number): string {
   const shown = (most: number) =>
     HINTS.filter(([rank]) => rank <= most)

@@ -9,17 +9,17 @@ import { BLIND, type Lookups } from './detail.ts'
 import { press } from './press.ts'
 import { type Picture, pictureOf, type StreamStatus } from './screen.ts'
 
-/** All that the view depends on. Replaced as a whole whenever something changes. */
+/** Everything that the view depends on. Replaced as a whole on every change. */
 export interface SessionState {
   readonly trace: TraceState
   readonly browse: Browse
   readonly status: StreamStatus
 }
 
-/** Between two frames, events are collected. */
+/** Events are batched between frames. */
 const FRAME_MS = 33
 
-/** What the stream and the keyboard do, in one place; the view draws `current` and listens with `subscribe`. */
+/** State driven by the stream and the keyboard; the view draws `current` and listens with `subscribe`. */
 export class TraceSession {
   #current: SessionState
   #listeners = new Set<() => void>()
@@ -29,16 +29,16 @@ export class TraceSession {
   readonly #look: Lookups
   readonly #ascii: boolean
 
-  /** `ascii`: the terminal knows no lines and arrows. */
+  /** `ascii`: for terminals without box-drawing characters and arrows. */
   constructor(status: StreamStatus, look: Lookups = BLIND, ascii = false) {
     this.#look = look
     this.#ascii = ascii
     this.#current = { trace: EMPTY, browse: FRESH, status }
   }
 
-  /** What the keyboard asks for that is more than looking. */
+  /** Handles actions beyond navigation. */
   onAsked: (asked: Asked) => void = () => {}
-  /** Gives the terminal away while `run` does; set by the view. */
+  /** Releases the terminal while `run` runs; set by the view. */
   suspend: (run: () => Promise<void>) => Promise<void> = run => run()
 
   get current(): SessionState {
@@ -54,7 +54,7 @@ export class TraceSession {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Shown with the next frame. */
+  /** Drawn with the next frame. */
   add(event: ReadEvent): void {
     this.#waiting.push(event)
     this.#timer ??= setTimeout(() => this.flush(), FRAME_MS)
@@ -68,7 +68,7 @@ export class TraceSession {
     if (events.length > 0) this.#replace({ trace: addEvents(this.#current.trace, events) })
   }
 
-  /** Requests that run have no end: their stream is over. */
+  /** Requests in flight will not end: their stream is over. */
   breakOff(): void {
     this.flush()
     this.#replace({ trace: breakOff(this.#current.trace) })
@@ -79,7 +79,7 @@ export class TraceSession {
     this.#replace({ status })
   }
 
-  /** Said until the next key. */
+  /** Shown until the next key. */
   say(note: string): void {
     this.#replace({ browse: { ...this.#current.browse, note } })
   }
@@ -102,7 +102,7 @@ export class TraceSession {
     if (asked !== undefined) this.onAsked(asked)
   }
 
-  /** Nothing more will be drawn. */
+  /** Stops drawing. */
   close(): void {
     clearTimeout(this.#timer)
     this.#listeners.clear()

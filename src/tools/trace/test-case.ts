@@ -8,7 +8,7 @@ import type { Recording } from '../events/recording.ts'
 import type { RequestTrace } from '../events/state.ts'
 import { doubtsAbout, type SavedCase, savedCaseOf } from './saved-case.ts'
 
-/** Writes the case into a new file below `cwd`; returns its name, and why it may not hold. */
+/** Writes the case to a new file below `cwd`; returns its name, and the doubts about it. */
 export async function saveTestCase(
   trace: RequestTrace,
   cwd: string,
@@ -31,9 +31,10 @@ export async function saveTestCase(
 }
 
 /**
- * A recording as one test file, with a case for each request that has ended. Of a recording that breaks off, it holds
- * what came, and `broken` says what went wrong, also where no request has ended and `text` is empty. `path` is where the
- * file will be, for the name of the configuration in it. `doubtful`: how many cases may not hold, as the text says.
+ * A recording as one test file, with a case for each request that has ended. If the recording breaks off, it has what
+ * arrived, and `broken` has the reason, even if no request has ended and `text` is empty. `path`: the location of the
+ * file, to name the configuration relative to it. `doubtful`: the number of cases that may not hold, as noted in the
+ * text.
  */
 export async function testDocument(
   recording: Recording,
@@ -41,7 +42,7 @@ export async function testDocument(
   unreadable: Unreadable,
 ): Promise<{ readonly text: string; readonly doubtful: number; readonly broken?: unknown }> {
   const { made, ...rest } = await collectRequests(recording, unreadable, trace => trace)
-  // Of those whose beginning was missed, nobody knows what to send.
+  // Requests without a recorded start cannot be sent again.
   const ended = made.filter(({ end, url }) => end !== undefined && URL.canParse(url))
   if (ended.length === 0) {
     return {
@@ -55,7 +56,7 @@ export async function testDocument(
   return { text: testText(ended, { cwd: place.cwd, folder }), doubtful, ...rest }
 }
 
-/** With a remark for each case that may not hold. `folder`: of the file that the text is for. */
+/** With a remark on each case that may not hold. `folder`: the folder of the file. */
 function testText(traces: readonly RequestTrace[], { cwd, folder }: { readonly cwd: string; readonly folder: string }) {
   const file = traces.flatMap(({ steps }) => steps.flatMap(({ event }) => event.origins))[0]?.file
   const config = file === undefined || isAbsolute(file) ? file : relative(folder, resolve(cwd, file))
@@ -66,7 +67,7 @@ function testText(traces: readonly RequestTrace[], { cwd, folder }: { readonly c
   return `${remarks.join('')}${printYaml({ ...(config === undefined ? {} : { config }), cases })}`
 }
 
-/** A second case of the same name counts on, as names tell the cases of a file apart. */
+/** Duplicate names are numbered, since names identify the cases of a file. */
 function withOwnNames(cases: readonly SavedCase[]): SavedCase[] {
   const taken = new Set<string>()
   return cases.map(each => {

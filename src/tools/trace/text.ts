@@ -5,7 +5,7 @@ import { hasFailed, type RequestTrace, type Step } from '../events/state.ts'
 import { durationText, eventCount, MARKS, shortKey } from '../events/steps.ts'
 import { cellsOf, pad } from '../terminal/cells.ts'
 
-/** One request as a tree, for logs and pipes: its steps in order, inside of what they are part of. */
+/** One request as a tree, for logs and pipes: its steps in order, nested in their scopes. */
 export function requestText(request: RequestTrace, paint: Paint): string {
   const { end } = request
   const outcome = end === undefined ? 'not finished' : `${end.status ?? 'client left'} in ${durationText(end.at)}`
@@ -21,7 +21,7 @@ export function requestText(request: RequestTrace, paint: Paint): string {
     .join('')}${lost}`
 }
 
-/** A line of the tree before it is drawn: a step, or the name of what the steps below it are part of. */
+/** A line of the tree before drawing: a step, or the scope of the steps below it. */
 type TreeLine =
   | { readonly depth: number; readonly step: Step }
   | { readonly depth: number; readonly name: string }
@@ -56,7 +56,7 @@ function notChosen(message: Step['event']['message']): string[] {
   return others === 0 ? notes : [...notes, `nor any of ${others} more`]
 }
 
-/** Routes that a tree names besides the chosen one, or where there is none: the nearest come first. */
+/** Number of other routes listed, with or without a match: nearest first. */
 const NEAREST = { chosen: 5, missed: 20 }
 
 function lineText(line: TreeLine, paint: Paint): string {

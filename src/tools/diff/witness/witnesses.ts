@@ -239,7 +239,7 @@ function routeOf(result: Result, { routes }: DumpDocument): DumpRoute | undefine
   return 'refused' in result ? undefined : routes.find(({ key }) => key === result.route)
 }
 
-/** Differences that are the same one, seen with different requests. */
+/** Identifies equal differences of different requests. */
 function identityOf({ what, before, after }: OutcomeDifference, left: Result, right: Result): string {
   const hosts = (text: string) => text.replaceAll(/(:\/\/[^/]*)[^,]*/g, '$1')
   const values = what.endsWith('body') ? [] : [hosts(before), hosts(after)]
@@ -255,7 +255,7 @@ function keyOf({ words: _, request: { body, ...request }, ...rest }: Probe): str
   return hash.update(body ?? '').digest('base64')
 }
 
-/** A port that refuses the first call refuses the others. */
+/** A port that rejects the first call rejects the others too. */
 function resultAt(results: readonly Result[], call: number): Result {
   return results[Math.min(call, results.length - 1)] as Result
 }

@@ -8,31 +8,34 @@ import { Failure } from '../../../diagnostics/failure.ts'
 import { asFields, asItems, asText } from '../../../schema/untyped.ts'
 
 export interface AddressOptions {
-  /** `10.0.0.0/24`, `10.0.0.1-10.0.0.9`, or single ones, with commas: each Gateway gets one of its own. */
+  /** `10.0.0.0/24`, `10.0.0.1-10.0.0.9`, or single addresses, comma-separated: each Gateway gets one of its own. */
   readonly pool?: string | undefined
-  /** Where clients find the Gateways that have no address of their own. */
+  /** The published address of Gateways without one of their own. */
   readonly published?: string | undefined
 }
 
-/** ms after which an address that could not be listened on is tried again. */
+/** ms before a failed listen is retried. */
 const AGAIN = 10_000
 
-/** Which address each Gateway is served at. An address that was given stays, over restarts too: its status holds it. */
+/**
+ * Assigns addresses to Gateways. An assigned address is kept, also across restarts, since it is in the Gateway's
+ * status.
+ */
 export class Addresses {
   readonly #pool: Pool | undefined
   readonly #published: string
   readonly #given = new Map<string, string>()
   readonly #usable = new Map<string, { readonly usable: boolean; readonly at: number }>()
-  /** Gives out addresses; others take what stands in the statuses. */
+  /** Assign addresses; other replicas take them from the statuses. */
   leading = false
 
-  /** Throws a Failure when the pool cannot be read. */
+  /** Throws a Failure if the pool is malformed. */
   constructor({ pool, published }: AddressOptions) {
     this.#pool = pool === undefined ? undefined : new Pool(pool)
     this.#published = published ?? ownAddress()
   }
 
-  /** What `addressOf` needs to know of these Gateways. */
+  /** Prepares `addressOf` for these Gateways. */
   async prepare(gateways: readonly Resource[]): Promise<void> {
     const known = new Set(gateways.map(nameOf))
     for (const name of this.#given.keys()) if (!known.has(name)) this.#given.delete(name)
@@ -56,7 +59,7 @@ export class Addresses {
     }
   }
 
-  /** Whether its status says what is known here. */
+  /** Whether its status is up to date. */
   agrees(gateway: Resource): boolean {
     return !this.#pool || publishedOf(gateway) === this.#given.get(nameOf(gateway))
   }
@@ -88,7 +91,7 @@ function refused(reason: string, message: string): GatewayAddress {
   return { listen: undefined, published: [], problem: isFalse('Programmed', reason, message) }
 }
 
-/** The addresses that a Gateway asks for. */
+/** The addresses that a Gateway requests. */
 function asked(gateway: Resource): string[] {
   return asItems(specOf(gateway).addresses).flatMap(({ type = 'IPAddress', value }) =>
     type === 'IPAddress' && asText(value) ? [String(value)] : [],
@@ -107,14 +110,14 @@ function canListen(host: string): Promise<boolean> {
   })
 }
 
-/** The first address by which others may reach this machine. */
+/** The first address at which other machines can reach this one. */
 function ownAddress(): string {
   const all = Object.values(networkInterfaces()).flatMap(each => each ?? [])
   return all.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
 }
 
 class Pool {
-  /** First and last of each range, as numbers. */
+  /** First and last address of each range, as numbers. */
   readonly #ranges: readonly (readonly [first: number, last: number])[]
 
   constructor(text: string) {
@@ -143,7 +146,7 @@ function rangeOf(text: string, all: string): readonly [number, number] {
   const size = /^\d+$/.test(bits ?? '') && start === end ? 2 ** (32 - Number(bits)) : 0
   if (first !== undefined && size >= 1) {
     const network = first - (first % size)
-    // The first and the last address of a network stand for all of it.
+    // The first and last address of a network are reserved.
     return size > 2 ? [network + 1, network + size - 2] : [network, network + size - 1]
   }
   throw new Failure('usage', `${all} is not a pool of addresses.`, {

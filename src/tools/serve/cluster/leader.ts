@@ -13,14 +13,14 @@ export interface LeaderWorld {
   changed(leading: boolean): void
 }
 
-/** ms, as controllers of Kubernetes have them. */
+/** ms; the usual values of Kubernetes controllers. */
 const HELD = 15_000
 const RENEWED_WITHIN = 10_000
 const RETRY = 2000
 
 /**
- * Of several replicas one writes statuses and gives out addresses: whoever holds the Lease. Times in it are never
- * compared with this machine's clock, only whether it still changes: clocks may jump.
+ * Elects the replica that writes statuses and assigns addresses: the holder of the Lease. Its times are never compared
+ * with this machine's clock, which may jump; only changes to it matter.
  */
 export class Leader {
   readonly #world: LeaderWorld
@@ -28,7 +28,7 @@ export class Leader {
   #closed = false
   #turning: Promise<void> | undefined
   #timer: Timer | undefined
-  /** The Lease as it was last seen, and since when it has not changed. */
+  /** The last seen version of the Lease, and since when it has not changed. */
   #seen: { readonly version: string; readonly since: number } | undefined
   #renewed = 0
 
@@ -40,7 +40,7 @@ export class Leader {
     this.#turning = this.#turn()
   }
 
-  /** Lets another one take over at once. */
+  /** Releases the Lease, so that another replica can take over at once. */
   async close(): Promise<void> {
     this.#closed = true
     this.#timer?.cancel()
@@ -66,7 +66,7 @@ export class Leader {
       return
     }
     if (holds === true) this.#renewed = clock.mono()
-    // Without an answer it may be another's soon.
+    // Without an answer, another replica may take over soon.
     const leads = holds ?? (this.#leading && clock.mono() - this.#renewed < RENEWED_WITHIN)
     if (leads !== this.#leading) {
       this.#leading = leads
@@ -83,7 +83,7 @@ export class Leader {
     return `/apis/coordination.k8s.io/v1/namespaces/${encodeURIComponent(namespace)}/leases/${encodeURIComponent(lease)}`
   }
 
-  /** Whether the Lease is this replica's now. */
+  /** Whether this replica now holds the Lease. */
   async #hold(): Promise<boolean> {
     const { client, clock, identity, log } = this.#world
     const answer = await client.get(this.#path)
@@ -106,7 +106,7 @@ export class Leader {
     const transitions = Number(spec.leaseTransitions ?? 0) + (holder === identity ? 0 : 1)
     const acquired = holder === identity ? { acquireTime: spec.acquireTime } : {}
     const renewed = { ...value, spec: { ...this.#spec(), ...acquired, leaseTransitions: transitions } }
-    // With the version that was read: of two replicas only one succeeds.
+    // Conditional on the version that was read: of two replicas only one succeeds.
     return this.#succeeds('PUT', this.#path, renewed)
   }
 

@@ -16,7 +16,7 @@ import type { LiveObjects } from './live-objects.ts'
 export interface Compiled {
   readonly snapshot: Snapshot
   readonly statuses: readonly Status[]
-  /** False: the statuses of the others stay as they are. */
+  /** When false, other statuses are unchanged. */
   readonly whole: boolean
 }
 
@@ -24,14 +24,14 @@ interface World {
   readonly runtime: Runtime
   readonly state: ReloadableState
   readonly env: Readonly<Record<string, string | undefined>>
-  /** What a file sets for the process. */
+  /** Process settings from a file. */
   readonly config: Fields
 }
 
-/** So many changed routes are compiled one by one; more of them, all together. */
+/** Up to this many changed routes are compiled one by one; beyond that, everything is. */
 const FEW = 16
 
-/** Makes snapshots of what a cluster holds; where one route has changed, of that one alone. */
+/** Compiles the contents of a cluster to snapshots; if only single routes changed, only those. */
 export class LiveCompiler {
   readonly #world: World
   readonly #live: LiveOptions
@@ -44,7 +44,7 @@ export class LiveCompiler {
     this.#engines = new Engines({ chance: world.runtime })
   }
 
-  /** Throws when nothing can be made of the whole; mistakes of one object cost that object only. */
+  /** Throws if nothing can be compiled; mistakes in one object affect only that object. */
   async compile(changed: ReadonlySet<string>, objects: LiveObjects): Promise<Compiled> {
     return (await this.#few(changed, objects)) ?? this.#whole(objects)
   }

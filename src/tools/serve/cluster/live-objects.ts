@@ -7,23 +7,23 @@ import { asFields, type Fields } from '../../../schema/untyped.ts'
 
 export interface LiveObject {
   readonly written: Written
-  /** What a change of it must differ in to count. */
+  /** Only changes to the fingerprint count. */
   readonly fingerprint: string
-  /** Undefined until it has been read, and when nothing can be made of it. */
+  /** Undefined until it is decoded, and if it is invalid. */
   readonly resource?: Resource
-  /** Expressions that are wrong. */
+  /** Invalid expressions. */
   readonly faults?: readonly string[]
-  /** Why nothing can be made of it. */
+  /** Why it is invalid. */
   readonly refused?: readonly Diagnostic[]
 }
 
-/** Everything that the API server has told of, and what has changed since it was last looked at. */
+/** All objects reported by the API server, with the changes since the last `settle`. */
 export class LiveObjects {
   readonly #objects = new Map<string, LiveObject>()
   readonly #engines: Engines = {}
   #changed = new Set<string>()
 
-  /** False: it says what it said before; only its status or version may differ. */
+  /** `changed` is false if at most its status or version differ. */
   put(raw: Fields): { readonly id: string; readonly changed: boolean } | undefined {
     const written = liveResource(raw)
     if (!written || written.name === undefined) return undefined
@@ -47,7 +47,7 @@ export class LiveObjects {
     if (this.#objects.delete(id)) this.#changed.add(id)
   }
 
-  /** Those of a kind, after which no others are left. Gives the ids of those that are there. */
+  /** Replaces all objects of a kind. */
   replace(kind: string, all: readonly Fields[]): void {
     const kept = new Set(all.flatMap(raw => this.put(raw)?.id ?? []))
     for (const [id, { written }] of this.#objects) {
@@ -76,7 +76,7 @@ export class LiveObjects {
     return this.#changed.size > 0
   }
 
-  /** Ids of what has changed since the last time; all of it has been read then. */
+  /** Decodes all changed objects and returns their ids. */
   async settle(): Promise<ReadonlySet<string>> {
     const changed = this.#changed
     this.#changed = new Set()
@@ -87,7 +87,7 @@ export class LiveObjects {
     return changed
   }
 
-  /** As if they had not been looked at. */
+  /** Marks objects as changed again. */
   again(ids: Iterable<string>): void {
     for (const id of ids) this.#changed.add(id)
   }
@@ -105,7 +105,7 @@ export class LiveObjects {
     return new Map(found.map(({ resource, faults }) => [resource!, faults!]))
   }
 
-  /** What the definitions of others allow has been checked by the API server; of ours it knows no expressions. */
+  /** The API server has validated kinds of other projects; in ours it cannot check expressions. */
   async #read(object: LiveObject): Promise<LiveObject> {
     const { written } = object
     if (!written.kind.own) return { ...object, resource: { ...written, mistakes: [] } }
@@ -123,7 +123,7 @@ export class LiveObjects {
   }
 }
 
-/** Written by the server or by controllers, and no reason to compile anything. */
+/** Written by the server or controllers; does not require compilation. */
 const BOOKKEEPING: ReadonlySet<string> = new Set(['resourceVersion', 'managedFields', 'generation'])
 
 function fingerprintOf({ status: _status, metadata, ...rest }: Fields): string {

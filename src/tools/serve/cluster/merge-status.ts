@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { CONTROLLER } from '../../../cluster/translate/cluster-view.ts'
 import { asFields, asItems, type Fields } from '../../../schema/untyped.ts'
 
-/** Types of conditions that are written here: those of others beside them stay. */
+/** Condition types that are written here: others' conditions are kept. */
 const OWN: ReadonlySet<unknown> = new Set([
   'Accepted',
   'Attached',
@@ -16,8 +16,8 @@ const OWN: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * The status to apply to an object: conditions with their times and generation, entries of other controllers kept.
- * Undefined when the object says so already.
+ * The status to apply to an object: conditions with times and generation, and other controllers' entries. Undefined if
+ * the object is up to date.
  */
 export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now: string): Fields | undefined {
   const current = asFields(raw.status) ?? {}
@@ -48,7 +48,7 @@ export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now
   return says(current, plain(merged)) ? undefined : merged
 }
 
-/** With the time of the last change, and with what others have said beside. */
+/** Adds the time of the last change, and others' conditions. */
 function stamped(wanted: readonly Fields[], known: readonly Fields[], generation: number, now: string): Fields[] {
   const own = wanted.map(condition => {
     const before = known.find(({ type, status }) => type === condition.type && status === condition.status)
@@ -65,7 +65,7 @@ function says(current: Fields, merged: Fields): boolean {
   return Object.entries(merged).every(([name, value]) => isDeepStrictEqual(sorted(current[name] ?? []), sorted(value)))
 }
 
-/** Lists that are maps to the API server, in one order. */
+/** Lists that are maps to the API server, in a fixed order. */
 function sorted(value: unknown): unknown {
   if (!Array.isArray(value)) return value
   const items = value.map(item => {

@@ -22,19 +22,19 @@ import { LiveObjects } from './live-objects.ts'
 import { objectPath, StatusWriter } from './status-writer.ts'
 
 export interface ClusterServing extends ClusterChoice, Pick<ServeOptions, 'log' | 'version' | 'portFor'> {
-  /** The only one that is looked at; all when unset. */
+  /** The only namespace to follow; all when unset. */
   readonly namespace?: string
   readonly className: string
   /** `namespace/name` of the only Gateway that is served. */
   readonly gateway?: string | undefined
-  /** A file whose `config` holds for the process. */
+  /** A file whose `config` applies to the process. */
   readonly settings?: InputText | undefined
   readonly addresses: AddressOptions
-  /** Where the Lease is; the namespace of the context when unset. */
+  /** The namespace of the Lease; that of the context when unset. */
   readonly leaseNamespace?: string | undefined
 }
 
-/** Follows a cluster and serves the Gateways of one class; until the API server answers, it waits. */
+/** Follows a cluster and serves the Gateways of one class. Waits until the API server answers. */
 export async function serveCluster(options: ClusterServing, place: ClusterPlace): Promise<RunningGateway> {
   const context = await findContext(options, place)
   const addresses = new Addresses(options.addresses)
@@ -45,11 +45,11 @@ export async function serveCluster(options: ClusterServing, place: ClusterPlace)
   const written = await load(file, text, world)
   refuseWrong(written)
   const config = asFields(asFields(written.source.documents[0]?.value)?.config) ?? {}
-  // Variables have been read, and nothing else of the file opens a port.
+  // Variables are already resolved, and no other part of the file opens ports.
   const empty = await load(file, JSON.stringify({ config }).replaceAll('$', '$$$$'), world)
   const { settings } = empty.snapshot!
   const one = createGateway(options, settings)
-  // Without ports, until the first list of everything has come.
+  // Without ports until all initial lists have arrived.
   await one.gateway.apply(empty.snapshot!)
   const replica = new ClusterReplica(options, { client, addresses, one, env, config })
   const running = await openGateway(one, settings, options.version, {
@@ -60,7 +60,7 @@ export async function serveCluster(options: ClusterServing, place: ClusterPlace)
   return Object.assign(running, { bodies: undefined, reload: () => replica.update() })
 }
 
-/** Throws a Failure when the settings are wrong. */
+/** Throws a Failure if the settings are invalid. */
 function refuseWrong({ diagnostics, runnable }: Loaded): void {
   const wrong = diagnostics.find(({ severity, code }) => severity === 'error' || code.startsWith('GW6'))
   if (runnable || !wrong) return
@@ -78,9 +78,9 @@ interface Parts {
   readonly config: Fields
 }
 
-/** ms that changes are gathered: one apply makes several. */
+/** ms for which changes are batched: one apply makes several. */
 const GATHER = 20
-/** ms between two looks for kinds that the cluster did not know. */
+/** Interval in ms between checks for kinds that the cluster lacked. */
 const LOOK_AGAIN = 10_000
 
 class ClusterReplica {
@@ -92,7 +92,7 @@ class ClusterReplica {
   readonly #statuses: StatusWriter
   readonly #leader: Leader
   readonly #stop = new AbortController()
-  /** By kind and version: those that are followed. */
+  /** The followed kinds, by kind and version. */
   readonly #followed = new Map<string, { readonly kind: ServedKind; listed: boolean; trouble: string | undefined }>()
   #timer: Timer | undefined
   #queue: Promise<boolean> = Promise.resolve(true)
@@ -118,7 +118,7 @@ class ClusterReplica {
     this.#leader = new Leader({
       ...shared,
       namespace: options.leaseNamespace ?? client.namespace,
-      // Replicas of one Gateway agree among themselves.
+      // Replicas of a single Gateway elect a leader among themselves.
       lease: only === undefined ? `gwctl-${className}` : `gwctl-${className}.${only.replace('/', '.')}`,
       identity: `${hostname()}_${randomUUID()}`,
       changed: leading => this.#lead(leading),
@@ -137,13 +137,13 @@ class ClusterReplica {
     await this.#leader.close()
   }
 
-  /** Serves what is known now. */
+  /** Serves the current state. */
   update(): Promise<boolean> {
     this.#queue = this.#queue.then(() => this.#update())
     return this.#queue
   }
 
-  /** Follows every kind that the cluster has, and looks again for the others. */
+  /** Follows every kind that the cluster has, and rechecks for the others. */
   async #follow(): Promise<void> {
     const { client } = this.#parts
     const { signal } = this.#stop
@@ -195,7 +195,7 @@ class ClusterReplica {
     void followKind(kind, follower, { client, clock: systemClock, random: Math.random, namespace, signal })
   }
 
-  /** Its status may be another's, or older than what is known here. */
+  /** Its status may come from another writer, or be outdated. */
   #heard(raw: Fields): void {
     const object = this.#objects.find(raw)
     if (!object) return
@@ -248,12 +248,12 @@ class ClusterReplica {
     this.#statuses.lead(leading)
     if (!leading) return
     void this.#makeClass()
-    // Gateways may wait for an address.
+    // Gateways may be waiting for an address.
     this.#objects.again(this.#objects.list('Gateway').map(idOf))
     this.#changed()
   }
 
-  /** The class is there from the start, unless somebody has made it. */
+  /** Creates the class at the start, unless it exists. */
   async #makeClass(): Promise<void> {
     const { client } = this.#parts
     const { className } = this.#options

@@ -7,7 +7,7 @@ import { mergeStatus } from './merge-status.ts'
 
 interface Wanted {
   readonly status: Fields
-  /** Of the object that it is about. */
+  /** The generation of the object. */
   readonly generation: number
 }
 
@@ -15,18 +15,18 @@ export interface StatusWorld {
   readonly client: ClusterClient
   readonly clock: Clock
   readonly log: Logger
-  /** The object as it was last heard of. */
+  /** The last known state of the object. */
   current(id: string): Fields | undefined
-  /** Where the API server has it. */
+  /** Its path on the API server. */
   pathOf(raw: Fields): string | undefined
 }
 
-/** Statuses that are written at a time. */
+/** Maximum number of concurrent status writes. */
 const AT_ONCE = 8
 const PAUSE = 1000
 const LONGEST = 30_000
 
-/** Brings the statuses in the cluster to what they should say; only the leader of several replicas writes. */
+/** Brings the statuses in the cluster up to date; only the leader writes. */
 export class StatusWriter {
   readonly #world: StatusWorld
   readonly #wanted = new Map<string, Wanted>()
@@ -41,7 +41,7 @@ export class StatusWriter {
     this.#world = world
   }
 
-  /** `whole`: nothing is said of others any longer. Call it when what they tell of is served. */
+  /** `whole`: statuses of other objects are dropped. Call it once their state is served. */
   want(statuses: readonly Status[], whole: boolean): void {
     if (whole) this.#wanted.clear()
     for (const { resource, status } of statuses) {
@@ -53,7 +53,7 @@ export class StatusWriter {
     this.#pump()
   }
 
-  /** Somebody else may have written its status. */
+  /** Another writer may have changed its status. */
   check(id: string): void {
     if (!this.#wanted.has(id)) return
     this.#due.add(id)
@@ -105,7 +105,7 @@ export class StatusWriter {
         return
       }
       const { status: code, message } = answer.refusal
-      // It has gone, or it has changed: what it says then is looked at when it is heard of.
+      // It was deleted or changed: in the latter case, an event follows.
       if (code === 404) return
       if (code !== 409) log.log('warn', 'a status could not be written', { object: id, status: code, error: message })
     } catch (error) {

@@ -3,7 +3,7 @@ import { displayPath } from '../../../diagnostics/render/report.ts'
 import { diagnosticsOf } from '../diagnostics.ts'
 import { plainLines, type TestReport, wordsOf } from '../report.ts'
 
-/** Workflow commands: an annotation at each case that failed, and at each mistake in a file. */
+/** Workflow commands: an annotation for each failed case, and for each mistake in a file. */
 export function renderGithub(report: TestReport): string {
   const { files, cwd } = report
   const lines = files.flatMap(({ file, cases }) =>

@@ -4,7 +4,7 @@ import type { Coverage } from '../coverage.ts'
 import { coverageJson } from '../coverage-report.ts'
 import { countsOf, type TestReport, wordsOf } from '../report.ts'
 
-/** One object; its `version` rises when a field changes its meaning or goes. */
+/** A single object; `version` is increased when a field is removed or changes its meaning. */
 export function renderJson(report: TestReport, tool: Tool, coverage: Coverage | undefined): string {
   const { files, cwd, duration } = report
   const whole = {

@@ -3,7 +3,7 @@ import { xml } from '../../../diagnostics/render/xml.ts'
 import { plainLines, type TestReport, wordsOf } from '../report.ts'
 import type { RunCase, RunFile } from '../run-tests.ts'
 
-/** One suite for each file, one case for each of its cases; a file that cannot run is an error of its own. */
+/** One suite per file, one case per test case; a file that cannot run is an error. */
 export function renderJunit(report: TestReport): string {
   const suites = report.files.map(file => suite(file, report.cwd))
   const attributes = sum(suites.map(({ counts }) => counts))

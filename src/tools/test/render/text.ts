@@ -6,11 +6,11 @@ import type { RunCase, RunFile } from '../run-tests.ts'
 
 export interface TextOptions {
   readonly paint: Paint
-  /** Also what passed. */
+  /** Also show what passed. */
   readonly verbose: boolean
 }
 
-/** What failed and why, then a line that says how much. */
+/** The failures with their reasons, then a summary line. */
 export function renderText(report: TestReport, options: TextOptions): string {
   const blocks = report.files.flatMap(file => fileBlock(file, report, options))
   return `${[...blocks, summaryLine(report, options.paint)].join('\n')}\n`
@@ -25,7 +25,7 @@ function fileBlock(file: RunFile, { cwd }: TestReport, options: TextOptions): st
   return [paint.bold(name), ...shown.flatMap(each => caseLines(each, file, cwd, options)), ...stubLines(file), '']
 }
 
-/** A stub that is misspelt answers nothing, and what it was meant for is called without one. */
+/** A misspelt stub is never used, and its service is called without one. */
 function stubLines({ cases, ran }: RunFile): string[] {
   if (ran === undefined || cases.every(({ state }) => state !== 'failed')) return []
   const { uncalled, unstubbed } = ran
@@ -50,7 +50,7 @@ function caseLines(run: RunCase, file: RunFile, cwd: string, { paint }: TextOpti
   ]
 }
 
-/** Of requests that went wrong in one case; a hundred repetitions say no more than three. */
+/** Failed requests shown per case; a hundred repetitions say no more than three. */
 const SHOWN = 3
 
 function rest({ wrong }: RunCase): string[] {

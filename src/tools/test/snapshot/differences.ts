@@ -3,7 +3,7 @@ import { type Difference, Hidden, isRecord, Names, shown } from '../../test-file
 
 type At = readonly (string | number)[]
 
-/** A value as it is saved: without credentials, null where nothing is. */
+/** A value as saved: without credentials, and null for absence. */
 export function savable(value: unknown): unknown {
   if (value === undefined) return null
   if (value instanceof Hidden) return '<redacted>'
@@ -13,7 +13,7 @@ export function savable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, savable(member)]))
 }
 
-/** Where two saved values differ: members that only one of them has, too. */
+/** The differences between two saved values, including members that only one of them has. */
 export function differencesFrom(saved: unknown, now: unknown, path: At = []): Difference[] {
   if (isRecord(saved) && isRecord(now)) {
     const names = new Set([...Object.keys(saved), ...Object.keys(now)])

@@ -7,7 +7,7 @@ import { type InputFile, type InputPlace, readInputFile } from '../../input/inpu
 import { type Difference, isRecord } from '../../test-file/matcher.ts'
 import { differencesFrom, savable } from './differences.ts'
 
-/** What an update has done; `unasked`: what is saved and no case asks for, where it was left alone. */
+/** The effect of an update; `unasked`: saved values that no case uses, if they were kept. */
 export interface SnapshotCounts {
   readonly file: string
   readonly added: number
@@ -21,10 +21,7 @@ const HEAD =
 
 type Saved = Map<string, Map<string, unknown>>
 
-/**
- * What came of the fields of a test file when that was last accepted: by case, then by field. It stands beside the test
- * file, as `NAME.snap`.
- */
+/** The last accepted values of a test file's fields, by case and field. Stored beside the test file as `NAME.snap`. */
 export class SnapshotFile {
   readonly #file: string
   readonly #path: string | undefined
@@ -34,7 +31,7 @@ export class SnapshotFile {
   readonly #problem: Failure | undefined
   readonly #now: Saved = new Map()
 
-  /** Of a test file. What is wrong with its snapshots is told when one is asked for. */
+  /** The snapshots of a test file. Mistakes in them are reported on first use. */
   static async open({ file, path }: InputFile, place: InputPlace, updates: boolean) {
     const own = { file: `${file}.snap`, path: path === undefined ? undefined : `${path}.snap`, named: true }
     if (own.path === undefined || !existsSync(own.path)) return new SnapshotFile(own, place.cwd, updates, new Map())
@@ -55,7 +52,7 @@ export class SnapshotFile {
     this.#problem = before instanceof Failure ? before : undefined
   }
 
-  /** `key`: of the field, within its case. Throws a Failure where there is no file that could be read. */
+  /** `key`: of the field, within its case. Throws a Failure if the file cannot be read. */
   compare(testCase: string, key: string, actual: unknown): Difference[] {
     if (this.#path === undefined) {
       throw new Failure('input', 'tests from stdin have no snapshots: nothing says where they are.')
@@ -71,8 +68,8 @@ export class SnapshotFile {
   }
 
   /**
-   * `left`: cases that are there and did not run, or not to their end. What is saved of them stays; of what is not there,
-   * nothing.
+   * `left`: existing cases that did not run, or not completely. Their saved values are kept; those of other cases
+   * without a run are dropped.
    */
   finish(left: ReadonlySet<string>): SnapshotCounts {
     const kept = [...this.#before].filter(([name]) => left.has(name))
