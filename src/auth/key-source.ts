@@ -110,7 +110,7 @@ class RemoteKeys {
     return unknownKey || !this.#loaded ? this.#pending : undefined
   }
 
-  /** A failure keeps the keys there are. */
+  /** A failure keeps the current keys. */
   async #fetch(ask: () => Promise<Asked>, runtime: Runtime): Promise<void> {
     let from: URL | undefined
     try {

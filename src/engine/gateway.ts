@@ -73,7 +73,7 @@ export class Gateway {
   readonly #observer: Observer
   readonly #ports = new Map<string, OpenPort>()
   readonly #tickets: Uint8Array
-  /** Of ports that a reload has closed, while they finish what is in flight. */
+  /** Listeners of ports closed by a reload, until their in-flight requests finish. */
   readonly #leaving = new Set<OpenListener>()
   #serving: Serving | undefined
   #inFlight = 0
@@ -127,7 +127,7 @@ export class Gateway {
     return this.#serving?.snapshot
   }
 
-  /** The port that is open for a configured one. */
+  /** The port opened for a configured one. */
   portOf(configured: number, transport: 'tcp' | 'udp' = 'tcp'): number | undefined {
     const datagrams = transport === 'udp'
     return this.#ports.get(bindKey({ port: configured, address: undefined, datagrams }))?.port

@@ -40,7 +40,7 @@ export interface Limits {
 
 /** The context for compiling a policy or backend, besides its spec. */
 export interface CompileContext {
-  /** Of the process. */
+  /** The environment of the process. */
   readonly env: Readonly<Record<string, string | undefined>>
   /** Identifies the object that contains this spec, stable across reloads: the key of its state. */
   readonly identity: string
@@ -227,7 +227,10 @@ export interface RetryRules {
 export interface Hooks extends MomentHooks {
   /** How to reach the backend that this policy is on. */
   readonly upstream?: UpstreamSettings
-  /** What each request writes to the log (`log`), what is exported to a collector, and what the request database adds. */
+  /**
+   * What each request writes to the log (`log`), what is exported to a collector, and what the request database stores
+   * in addition.
+   */
   readonly accessLog?: {
     readonly log: LogRules
     readonly sent?: LogRules & Collector

@@ -58,7 +58,7 @@ export class ConnectionMetrics {
 export interface ConnectionPlace {
   readonly bind: string
   readonly protocol: 'http' | 'https' | 'hbone' | 'tcp' | 'tls' | 'udp'
-  /** Known where the listener is chosen before any request: by the server name, or by the port alone. */
+  /** Known if the listener is determined before any request: by server name, or by port alone. */
   readonly listener?: { readonly namespace: string; readonly name: string } | undefined
 }
 

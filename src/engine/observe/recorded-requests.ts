@@ -6,13 +6,13 @@ import type { Counter } from '../metrics/registry.ts'
 import { passes, plain } from './access-log.ts'
 import { computedValues, placeFields, requestFields } from './record-fields.ts'
 
-/** ms that a row waits for others, and how long until rows that could not be written are tried again. */
+/** ms that a row waits for a batch to fill, and until a failed write is retried. */
 const GATHER = 1000
-/** Rows that wait at most; the oldest give way. */
+/** Queued rows; the oldest are dropped. */
 const QUEUE = 10_000
-/** Rows of one transaction: about 20 ms of the thread that serves. */
+/** Rows per transaction: about 20 ms on the serving thread. */
 const BATCH = 500
-/** ms between batches, for requests. */
+/** ms between batches, in which requests are served. */
 const BREATH = 10
 
 export interface RecordedRequestsInit {
@@ -20,13 +20,13 @@ export interface RecordedRequestsInit {
   readonly clock: Clock
   readonly uuid: () => string
   readonly log: Logger
-  /** Rows that were not written. */
+  /** Rows that were never written. */
   readonly lost: Counter
 }
 
 /**
- * Writes requests to LLMs to a database in batches, beside the requests: a database that is locked or full costs a
- * bounded amount of memory, and its rows, which are counted.
+ * Writes requests to LLMs to a database in batches, off the request path: a locked or full database costs a bounded
+ * amount of memory and its rows, which are counted as lost.
  */
 export class RecordedRequests {
   readonly #init: RecordedRequestsInit
@@ -52,7 +52,7 @@ export class RecordedRequests {
     this.#timer ??= this.#init.clock.after(GATHER, () => this.#flush())
   }
 
-  /** Writes what waits; what cannot be written is lost. */
+  /** Writes what is pending; what cannot be written is lost. */
   async close(): Promise<void> {
     await this.#opening
     while (this.#rows.length > 0 && this.#writeBatch());
