@@ -96,7 +96,7 @@ export class Exporter {
     this.#timer = undefined
     this.#working = this.#sendAll().finally(() => {
       this.#working = undefined
-      // Records queued during the last export have waited long enough.
+      // Records queued meanwhile wait for a batch like any others.
       if (this.#queue.length > 0 && !this.#closing) this.#timer = this.#init.clock.after(GATHER, () => this.#work())
     })
   }
