@@ -53,7 +53,7 @@ export default class Eval extends GatewayCommand {
     return whole.error !== undefined || (flags['exit-value'] && whole.value !== true) ? 'findings' : 'ok'
   }
 
-  /** Somebody at a terminal is asked; a script has forgotten something. */
+  /** Prompts at a terminal; in a script, a missing expression is a mistake. */
   async #prompt(flags: EvalFlags): Promise<Outcome> {
     const { stdin, stdout } = this.io
     if (stdin.isTTY !== true || stdout.isTTY !== true) {
@@ -66,7 +66,7 @@ export default class Eval extends GatewayCommand {
   }
 }
 
-/** Also an empty one, as from a variable of the shell that is not set. */
+/** Also covers an empty one, as from an unset shell variable. */
 function missing(): Failure {
   return new Failure('usage', 'An expression is missing.', { help: `For example: ${EXAMPLE}` })
 }

@@ -64,7 +64,7 @@ export default class Profile extends GatewayCommand {
     return 'ok'
   }
 
-  /** Of a file, its name and what to do with it. */
+  /** For a file, its name and what to do with it. */
   private async tell(path: string | undefined, hint: string): Promise<void> {
     if (path === undefined) return
     await this.print(`${path}\n`)

@@ -56,7 +56,7 @@ export default class Top extends GatewayCommand {
     const { stdin, stdout, job } = this.io
     const watch = { interval, first: Math.min(FIRST, interval) }
     await browseTop(stop => watchGateway(admin, watch, stop), {
-      // Of several pods it may be another one later.
+      // With several pods it may change later.
       get name() {
         return admin.pod ?? admin.name.replace(/^http:\/\//, '')
       },

@@ -76,7 +76,7 @@ export default class Trace extends GatewayCommand {
       '../src/tools/events/recording.ts'
     )
     const given = (args.request as unknown as string[] | undefined) ?? []
-    // A single word that is a file means the same as -f: no request is called so.
+    // A single word that names a file is equivalent to -f: no request looks like that.
     const [named, words] = given.length === 1 && !flags.admin ? leadingFile(given, this.io.cwd) : [undefined, given]
     const file = flags.file ?? named
     const output: OutputTarget<Format> = flags.raw ? { format: 'raw' } : (flags.output ?? { format: 'tui' })
@@ -94,7 +94,7 @@ export default class Trace extends GatewayCommand {
           ? await firstRecording(await adminServers(flags, true, this.io, this.told()), request, options)
           : await liveRecording(await adminServer(flags, this.io, this.told()), request, options)
     const { name } = recording
-    // Whoever sends a request by hand must know when it will be seen.
+    // Users who send a request by hand must know when tracing has started.
     if (file === undefined && !interactive && injected === undefined) {
       this.note(`Recording ${request.follow ? 'requests' : 'the next request'} at ${name}. Ctrl-C stops.`)
     }
@@ -143,7 +143,7 @@ export default class Trace extends GatewayCommand {
     if (nothing) this.note('No request came.')
   }
 
-  /** A document is whole only at the end, so a signal ends the recording and not the process. */
+  /** A document is complete only at the end, so a signal ends the recording, not the process. */
   async #writeDocument(recording: Recording, output: OutputTarget<Format>, unreadable: (text: string) => void) {
     const signal = this.io.interruption()
     if (signal.aborted) recording.close()

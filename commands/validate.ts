@@ -55,7 +55,7 @@ export default class Validate extends GatewayCommand {
     return (await validate(paths, request, printer)) && !flags['exit-zero'] ? 'findings' : 'ok'
   }
 
-  /** Ends with the signal that stops it. */
+  /** Ends on the stop signal. */
   async #watch(
     paths: readonly string[],
     outputs: readonly { readonly path?: string }[],

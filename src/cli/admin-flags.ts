@@ -10,7 +10,7 @@ import type { Io } from './io.ts'
 
 const inCluster = { dependsOn: ['kube'], helpGroup: 'cluster' }
 
-/** Which running gateway to ask. */
+/** Select the running gateway to query. */
 export const adminFlags = {
   admin: Flags.string({
     helpValue: 'URL',
@@ -42,14 +42,14 @@ export const adminFlags = {
   }),
 }
 
-/** For commands that can ask every pod; `exclusive`: what they then cannot do. */
+/** For commands that can query every pod; `exclusive`: flags that this rules out. */
 export function allPodsFlag(summary = 'Ask all pods instead of one.', exclusive: string[] = []) {
   return Flags.boolean({ summary, exclusive: ['pod', ...exclusive], ...inCluster })
 }
 
 type AdminFlags = InferredFlags<typeof adminFlags>
 
-/** The one to ask; of several pods the first that is ready, which is said. Throws a Failure. */
+/** The server to query; of several pods the first that is ready, which is reported. Throws a Failure. */
 export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold, waiting?: Waiting): Promise<AdminServer> {
   const request = podsRequest(flags, waiting)
   if (request === undefined) {
@@ -60,7 +60,7 @@ export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold, wai
   return adminPod(request, io, told)
 }
 
-/** All that are to be asked: every pod where `all` says so. Throws a Failure. */
+/** All servers to query: those of every pod if `all` is set. Throws a Failure. */
 export async function adminServers(
   flags: AdminFlags,
   all: boolean,
@@ -91,9 +91,9 @@ function patienceOf({ timeout }: AdminFlags): { readonly patience?: number } {
   return timeout === undefined ? {} : { patience: timeout }
 }
 
-/** Flag, then environment, then the address that `gwctl run` listens on by default. */
+/** The flag, then the environment, then the default address of `gwctl run`. */
 function adminUrl(flags: { readonly admin?: string | undefined; readonly local: boolean }, env: Io['env']): URL {
-  // A variable that is set to nothing is as good as none.
+  // An empty variable counts as unset.
   const text = flags.local ? undefined : (flags.admin ?? (env.GWCTL_ADMIN || undefined))
   const complete = text === undefined || /^(?:\w+:\/\/|unix:)/.test(text)
   const url = URL.parse(text === undefined ? 'http://127.0.0.1:15000' : complete ? text : `http://${text}`)

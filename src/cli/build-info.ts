@@ -4,7 +4,7 @@ declare const GWCTL_COMMIT: string | undefined
 
 export interface BuildInfo {
   readonly version: string
-  /** `source` when the sources run without a build. */
+  /** `source` when running unbuilt. */
   readonly commit: string
   readonly node: string
   readonly platform: string

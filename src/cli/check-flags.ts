@@ -17,7 +17,7 @@ const codes = Flags.custom<Code>({
   parse: async text => parseCode(text),
 })
 
-/** Everything that `validate` can be told. */
+/** All flags of `validate`. */
 export const checkFlags = {
   file: fileFlag,
   output: outputFlag(REPORT_FORMATS)({ multiple: true, multipleNonGreedy: true }),
@@ -72,7 +72,7 @@ export const checkFlags = {
 
 export type CheckFlags = InferredFlags<typeof checkFlags>
 
-/** What the flags ask for, as the use case takes it; `place` is the command's Io, and stays one for its lazy stdin. */
+/** Maps the flags to the use case. `place` is the command's Io itself, not a copy, to keep its stdin lazy. */
 export function checkRequest(
   flags: CheckFlags,
   place: Pick<Io, 'cwd' | 'env' | 'stdin'>,
@@ -106,7 +106,7 @@ export function checkRequest(
   }
 }
 
-/** oclif knows no flags with a value that may be missing: `--fix` stands for `--fix=safe`. */
+/** oclif has no flags with optional values: `--fix` stands for `--fix=safe`. */
 export function withFlagDefaults(argv: readonly string[]): string[] {
   return withOptionalValues(argv, DEFAULTS)
 }

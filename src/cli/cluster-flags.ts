@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 
-/** Which cluster, and where in it, for every command that can reach one. `on`: the flag that asks for one. */
+/** Select a cluster and namespace, for commands that can use one. `on`: the flag that enables it. */
 export function clusterFlags(on: 'kube' | 'from-cluster') {
   const common = { dependsOn: [on], helpGroup: 'cluster' }
   return {
@@ -23,7 +23,7 @@ export function clusterFlags(on: 'kube' | 'from-cluster') {
   }
 }
 
-/** What the flags say, without what they leave open. */
+/** The flags that are set. */
 export function clusterChoice(flags: {
   readonly namespace?: string | undefined
   readonly kubeconfig?: string | undefined
@@ -37,7 +37,7 @@ export function clusterChoice(flags: {
   }
 }
 
-/** `--kube` may stand alone, which the parser does not know: then it means no name. */
+/** The parser does not support a bare `--kube`, which gets an empty name. */
 export function withBareKube(argv: readonly string[]): string[] {
   const end = argv.indexOf('--')
   return argv.map((word, i) => {

@@ -9,7 +9,7 @@ import type { Outcome } from './exit-codes.ts'
 import type { OutputTarget } from './flags.ts'
 import { type Io, type Output, processIo, write } from './io.ts'
 
-/** What a command learns from the flags that every command has. */
+/** The flags common to all commands. */
 interface CommonFlags {
   readonly 'no-color': boolean
   readonly quiet: boolean
@@ -17,8 +17,8 @@ interface CommonFlags {
 }
 
 /**
- * What every gwctl command is: flags and arguments by oclif, streams and surroundings by `io`, an outcome instead of
- * an exit. A command throws a Failure when it cannot do its work and never touches `process`.
+ * The base of all gwctl commands: flags and arguments by oclif, streams and environment from `io`, an outcome instead
+ * of an exit. A command throws a Failure if it cannot do its work, and never touches `process`.
  */
 export abstract class GatewayCommand extends Command {
   static override baseFlags = {
@@ -38,32 +38,32 @@ export abstract class GatewayCommand extends Command {
 
   abstract override run(): Promise<Outcome>
 
-  /** Call first thing in `run` with what `this.parse` returned, so that quiet and no-color take effect. */
+  /** Call first in `run` with the result of `this.parse`, so that `--quiet` and `--no-color` take effect. */
   protected obey(flags: CommonFlags): void {
     this.#common = flags
   }
 
-  /** Data, to stdout. Resolves when the reader has taken it, so that a slow pipe slows us down. */
+  /** Prints data to stdout. Resolves when it is flushed, for back-pressure on slow pipes. */
   protected print(data: string | Uint8Array): Promise<void> {
     this.clearProgress()
     return write(this.io.stdout, typeof data === 'string' ? drawable(data, this.io.stdout, this.io.env) : data)
   }
 
-  /** Data, to where `-o` says: stdout, or a file that it replaces. */
+  /** Writes data to the `-o` target: stdout, or a file, which is replaced. */
   protected async deliver(data: string | Uint8Array, output: OutputTarget): Promise<void> {
     if (output.path === undefined) return this.print(data)
     const { writeReport } = await import('../files/write-file.ts')
     await writeReport(output.path, data, this.io.cwd)
   }
 
-  /** Anything that is not data, to stderr; silent with `--quiet`. */
+  /** Prints anything but data to stderr, unless `--quiet` is set. */
   protected note(text: string): void {
     if (this.#common.quiet) return
     this.clearProgress()
     this.io.stderr.write(`${drawable(text, this.io.stderr, this.io.env)}\n`)
   }
 
-  /** One line on stderr that the next one replaces; only a person at a terminal sees it. */
+  /** A status line on stderr, overwritten by the next one; shown on terminals only. */
   protected progress(text: string): void {
     if (this.#common.quiet || this.io.stderr.isTTY !== true) return
     const width = (this.io.stderr.columns ?? 80) - 1
@@ -77,7 +77,7 @@ export abstract class GatewayCommand extends Command {
     this.#progressShown = false
   }
 
-  /** Where use cases that have something to say besides say it. */
+  /** The sinks for notes and progress of use cases. */
   protected told() {
     return { note: (text: string) => this.note(text) }
   }
@@ -86,7 +86,7 @@ export abstract class GatewayCommand extends Command {
     return this.#common.verbose
   }
 
-  /** A screen that can be drawn on and a keyboard; a screen reader is better off with text. */
+  /** Whether there is a screen to draw on and a keyboard. Screen readers get text instead. */
   protected get atTerminal(): boolean {
     const { stdin, stdout, env } = this.io
     return stdout.isTTY === true && stdin.isTTY === true && env.TERM !== 'dumb' && env.INK_SCREEN_READER !== 'true'
@@ -96,15 +96,15 @@ export abstract class GatewayCommand extends Command {
     return colorLevel(stream, this.io.env, this.#common['no-color'])
   }
 
-  /** What the renderers colour with; plain where `stream` takes no colours. */
+  /** Colours for renderers; plain if `stream` does not support them. */
   protected paint(stream: Output = this.io.stdout): Promise<Paint> {
     return paintFor(this.colors(stream))
   }
 }
 
 /**
- * The parser asks its configuration for the program's name and for hooks, of which we have none. Loading the real one
- * reads package.json and the manifest and costs 7 ms of each start.
+ * The parser requires a configuration with the program's name and hooks, of which we have none. Loading the real one
+ * reads package.json and the manifest, which adds 7 ms to each start.
  */
 const parserConfig = {
   bin: 'gwctl',

@@ -2,7 +2,7 @@ import type { Command } from '@oclif/core/command'
 import type { GatewayCommand } from './command.ts'
 import type { Io } from './io.ts'
 
-/** What the dispatcher needs of a command's class. */
+/** The part of a command's class that the dispatcher uses. */
 export interface CommandClass extends Pick<typeof Command, 'args' | 'flags' | 'baseFlags'> {
   new (argv: string[], io: Io): GatewayCommand
 }
@@ -10,8 +10,8 @@ export interface CommandClass extends Pick<typeof Command, 'args' | 'flags' | 'b
 export type CommandTable = Readonly<Record<string, () => Promise<{ readonly default: CommandClass }>>>
 
 /**
- * Every command, loaded when it is called, in the order of the help: before serving, serving, looking into what serves,
- * looking things up. A file in `commands/` without a line here fails the tests, and so does a line without a file.
+ * All commands, loaded on demand, in the order of the help: before serving, serving, inspecting a running gateway,
+ * reference. Tests check that it matches the files in `commands/`.
  */
 export const COMMANDS: CommandTable = {
   validate: () => import('../../commands/validate.ts'),

@@ -6,7 +6,7 @@ interface CompletedFlag {
   readonly char: string | undefined
   readonly summary: string
   readonly takesValue: boolean
-  /** Words that it takes; files when there are none. */
+  /** Completions for its value; files if there are none. */
   readonly values: readonly string[]
 }
 
@@ -14,11 +14,11 @@ interface CompletedCommand {
   readonly id: string
   readonly summary: string
   readonly flags: readonly CompletedFlag[]
-  /** Words of its first argument; files when there are none. */
+  /** Completions for its first argument; files if there are none. */
   readonly words: readonly string[]
 }
 
-/** A script for one shell that knows every command and asks gwctl nothing. */
+/** A completion script for one shell that contains all commands, so it never runs gwctl. */
 export function completionScript(shell: 'bash' | 'zsh' | 'fish'): string {
   const commands = completedCommands()
   return shell === 'bash' ? bash(commands) : shell === 'zsh' ? zsh(commands) : fish(commands)
@@ -58,7 +58,7 @@ function listed(text: string | undefined): readonly string[] {
   return /^One of ([\w, -]+)/.exec(text ?? '')?.[1]?.split(', ') ?? []
 }
 
-/** Without what a shell would read as more than text. */
+/** Removes shell syntax. */
 function plain(text: string | undefined): string {
   return (text ?? '').replaceAll(/['"`$\\[\]:]/g, '').replaceAll(/\s+/g, ' ')
 }

@@ -14,7 +14,7 @@ export const diffArgs = {
   }),
 }
 
-/** Everything that `diff` can be told. */
+/** All flags of `diff`. */
 export const diffFlags = {
   file: Flags.string({
     char: 'f',
@@ -40,7 +40,7 @@ export const diffFlags = {
   ...adminFlags,
 }
 
-/** The two sides, in words or by `-f`. Throws a Failure `usage`. */
+/** The two sides, from arguments or `-f`. Throws a Failure `usage`. */
 export function sidesOf(words: readonly (string | undefined)[], files: readonly string[] = []): [string, string] {
   const [before, after, ...others] = [...words, ...files].filter(each => each !== undefined)
   if (before !== undefined && after !== undefined && others.length === 0) return [before, after]

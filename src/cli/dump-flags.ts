@@ -15,7 +15,7 @@ export const dumpArgs = {
   }),
 }
 
-/** Everything that `dump` can be told. */
+/** All flags of `dump`. */
 export const dumpFlags = {
   file: Flags.string({
     char: 'f',
@@ -47,7 +47,7 @@ export const dumpFlags = {
 
 export type DumpFlags = InferredFlags<typeof dumpFlags>
 
-/** What the words mean: a view, a file, or both. Throws a Failure `usage`. */
+/** Interprets the arguments: a view, a file, or both. Throws a Failure `usage`. */
 export function dumpWords(
   words: readonly string[],
   { file: flag, config, admin, local, kube }: DumpFlags,

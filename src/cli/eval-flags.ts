@@ -19,7 +19,7 @@ export const evalArgs = {
 
 const PHASE_NAMES = ['request', 'response', 'llm', 'mcp', 'usage', 'log', 'connection', 'target'] as const
 
-/** Everything that `eval` can be told. */
+/** All flags of `eval`. */
 export const evalFlags = {
   phase: Flags.option({ options: PHASE_NAMES })({
     default: 'request',
@@ -48,7 +48,7 @@ export const evalFlags = {
 
 export type EvalFlags = InferredFlags<typeof evalFlags>
 
-/** What the flags say that the expression is evaluated over. Throws a Failure. */
+/** The state to evaluate the expression over, from the flags. Throws a Failure. */
 export async function evalState(
   words: readonly string[],
   flags: EvalFlags,
@@ -77,5 +77,5 @@ export async function evalState(
   return stateOf(whole, flags.at ?? Date.now(), given)
 }
 
-/** What flags add to the request of a file. */
+/** Fields that flags add to the request of a file. */
 const CALLER: ReadonlySet<string> = new Set(['source', 'sni', 'jwt', 'apiKey'])

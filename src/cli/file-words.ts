@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Failure } from '../diagnostics/failure.ts'
 
-/** The one file that a command is about, by `-f` or in words. Throws a Failure `usage` when there is none or another. */
+/** The command's file, from `-f` or an argument. Throws a Failure `usage` if there is none, or a second one. */
 export function theFile(flag: string | undefined, words: readonly string[], example: string): string {
   const [file, other] = flag === undefined ? words : [flag, ...words]
   if (file === undefined) throw new Failure('usage', 'no file is named.', { help: `For example: ${example}` })
@@ -12,7 +12,7 @@ export function theFile(flag: string | undefined, words: readonly string[], exam
   })
 }
 
-/** Takes a file off the front of words that mean something else besides; undefined when it is none that is there. */
+/** Takes a file off the front of arguments that mean something else. Undefined if there is no such file. */
 export function leadingFile(
   words: readonly string[],
   cwd: string,

@@ -3,25 +3,25 @@ import * as Flags from '@oclif/core/flags'
 import { Failure } from '../diagnostics/failure.ts'
 import { didYouMean } from '../diagnostics/suggest.ts'
 
-/** Where results go and in which form; without a path, to stdout. */
+/** Where to write results, and in which format; without a path, to stdout. */
 export interface OutputTarget<Format extends string = string> {
   readonly format: Format
   readonly path?: string
 }
 
-/** `-o FORMAT[=PATH]`: always a format, never a bare path. Call the result with `default` or `multiple`. */
+/** `-o FORMAT[=PATH]`: the format is mandatory. Call the result with `default` or `multiple`. */
 export function outputFlag<const Format extends string>(formats: readonly Format[]) {
   return Flags.custom<OutputTarget<Format>>({
     char: 'o',
     helpValue: 'FORMAT[=PATH]',
     summary: `One of ${formats.join(', ')}; with =PATH into a file.`,
     parse: async text => parseOutput(text, formats),
-    // Help shows the default as text, not as the value it stands for.
+    // Help shows the default as text, not as a parsed value.
     defaultHelp: async ({ options }) => (options.default as OutputTarget | undefined)?.format,
   })
 }
 
-/** Stdout gets `standard` unless another report goes there. */
+/** `standard` goes to stdout unless another report does. */
 export function outputTargets<Format extends string>(
   asked: readonly OutputTarget<Format>[] = [],
   standard: Format,
@@ -34,7 +34,7 @@ export function outputTargets<Format extends string>(
   return toStdout.length > 0 ? [...asked] : [...asked, { format: standard }]
 }
 
-/** oclif knows no flags with a value that may be missing: `defaults` says what each of them stands for. */
+/** oclif has no flags with optional values: `defaults` has the value of each bare flag. */
 export function withOptionalValues(argv: readonly string[], defaults: Readonly<Record<string, string>>): string[] {
   const end = argv.indexOf('--')
   return argv.map((word, i) => ((end < 0 || i < end) && Object.hasOwn(defaults, word) ? defaults[word]! : word))
@@ -42,7 +42,7 @@ export function withOptionalValues(argv: readonly string[], defaults: Readonly<R
 
 export const jsonFlag = Flags.boolean({ summary: 'The same as -o json.', exclusive: ['output'] })
 
-/** `-f PATH`, repeatable; `-` is stdin. Positional paths mean the same. */
+/** `-f PATH`, repeatable; `-` is stdin. Equivalent to positional paths. */
 export const fileFlag = Flags.string({
   char: 'f',
   multiple: true,
@@ -51,7 +51,7 @@ export const fileFlag = Flags.string({
   summary: 'File, directory or - for stdin. Repeatable.',
 })
 
-/** `[PATH...]`. oclif would wait for stdin when the argument is missing; ours is read for `-` only. */
+/** `[PATH...]`. oclif would wait for stdin if the argument is missing; we read it for `-` only. */
 export const pathsArg = Args.string({
   multiple: true,
   ignoreStdin: true,
@@ -75,11 +75,11 @@ export function parseOutput<Format extends string>(text: string, formats: readon
     })
   }
   if (path === '') throw new Failure('usage', `${text} names no file after the equals sign.`)
-  // `-` is stdout, as it is stdin where a file is read.
+  // `-` is stdout here, as it is stdin for input files.
   return path === undefined || path === '-' ? { format } : { format, path }
 }
 
-/** A timer that is to wait for more than 2³¹ ms does not wait at all. */
+/** Timers beyond 2³¹ ms fire at once. */
 const LONGEST = 500 * 3_600_000
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 } as const

@@ -7,7 +7,7 @@ import type { Io } from './io.ts'
 import { readManifest } from './manifest.ts'
 import { usageWords } from './usage.ts'
 
-/** What `gwctl` alone prints. */
+/** The output of `gwctl` alone. */
 export function overview(root: URL): string {
   const { version, commands } = readManifest(root)
   const shown = Object.keys(COMMANDS).flatMap(id => commands[id] ?? [])
@@ -27,13 +27,13 @@ EXIT CODES
 `
 }
 
-/** The page of one command, as wide as the terminal. */
+/** The help page of one command, wrapped to the terminal. */
 export function commandHelp(id: string, root: URL, io: Io): string {
   const command = readManifest(root).commands[id]
   if (command === undefined) throw new Error(`oclif.manifest.json does not know the command ${id}`)
   const help = new ExamplesFirst(page(command), helpConfig, {
     flagSortOrder: 'none',
-    // It stands above the page.
+    // It is printed above the page.
     hideCommandSummaryInDescription: true,
     maxWidth: Math.min(io.stdout.columns ?? columnsOf(io.env) ?? 100, 120),
     stripAnsi: colorLevel(io.stdout, io.env, false) === 0,
@@ -41,20 +41,20 @@ export function commandHelp(id: string, root: URL, io: Io): string {
   return `${command.summary ?? ''}\n\n${help.generate()}\n`
 }
 
-/** What a shell or CI says of the terminal behind a pipe. */
+/** The width reported by a shell or CI for output to a pipe. */
 function columnsOf({ COLUMNS }: Io['env']): number | undefined {
   const columns = Number(COLUMNS)
   return Number.isInteger(columns) && columns >= 40 ? columns : undefined
 }
 
-/** A copy, since the layout writes into it; what can be shown without loading the command is all in the manifest. */
+/** A copy, since the layout modifies it. The manifest has everything that is shown, so the command is not loaded. */
 function page(command: Command.Cached): Command.Loadable {
   return Object.assign(structuredClone(command), {
     load: () => Promise.reject(new Error('help is printed without loading the command')),
   })
 }
 
-/** An example is what most readers came for. */
+/** Most readers come for the examples. */
 class ExamplesFirst extends CommandHelp {
   protected override sections() {
     const order = ['USAGE', 'DESCRIPTION', 'EXAMPLES', 'ARGUMENTS', 'FLAGS']
@@ -66,14 +66,14 @@ class ExamplesFirst extends CommandHelp {
     return `<%= command.id %> ${usageWords(this.command)}`
   }
 
-  /** The descriptions of arguments say what they can be. */
+  /** The arguments' descriptions already list their values. */
   protected override args(args: Command.Arg.Any[]) {
     return super
       .args(args)
       ?.map(([left, right]) => [left, right?.replace(/^\([^)]*\|[^)]*\) /, '')] as [string, string])
   }
 
-  /** A list of options without a space breaks in the middle of a word. */
+  /** A list of options without spaces would break in the middle of a word. */
   protected override flags(flags: Command.Flag.Any[]) {
     return super.flags(flags)?.map(([left, right]) => {
       const [, words, options] = /^(.*)\n<options: (.*)>$/s.exec(right ?? '') ?? []
@@ -84,7 +84,7 @@ class ExamplesFirst extends CommandHelp {
     })
   }
 
-  /** The first line of a list loses its indentation, which it has where a flag has no letter. */
+  /** The first line of a list loses its indentation, which matters if a flag has no letter. */
   override renderList(input: [string, string | undefined][], opts: Parameters<CommandHelp['renderList']>[1]): string {
     const list = super.renderList(input, opts)
     const [left = ''] = input[0] ?? []
@@ -108,17 +108,17 @@ function prompted(command: string): string {
   return command.startsWith('gwctl') ? `$ ${command}` : command
 }
 
-/** In lines that fit, as far as flags with their values do: a shell takes what is copied, quotes and all. */
+/** Wraps a command between flags, keeping their values: it must work when pasted into a shell, quotes included. */
 function brokenCommand(command: string, room: number): string {
   const lines: string[] = []
   for (const word of command.match(/(?:-\S+ (?!-))?(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []) {
     const last = lines.at(-1)
-    // Two more for what goes on.
+    // Two more for the continuation backslash.
     if (last !== undefined && last.length + word.length + 3 <= room) lines[lines.length - 1] = `${last} ${word}`
     else lines.push(last === undefined ? word : `    ${word}`)
   }
   return lines.join(' \\\n')
 }
 
-/** All that the page's layout asks of oclif's configuration. */
+/** The part of oclif's configuration that the page layout uses. */
 const helpConfig = { bin: 'gwctl', topicSeparator: ' ', platform: process.platform, shell: '' } as unknown as Config

@@ -2,7 +2,7 @@ import { Failure } from '../diagnostics/failure.ts'
 import type { JobControl } from '../tools/terminal/job-control.ts'
 import { processJob } from './process-job.ts'
 
-/** A terminal says so and knows its size; a pipe, a file or a test's buffer says nothing. */
+/** Only a terminal has `isTTY` and a size; a pipe, a file or a test's buffer has neither. */
 export type Output = NodeJS.WritableStream & {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
@@ -14,17 +14,17 @@ export type Input = NodeJS.ReadableStream & {
   setRawMode?(raw: boolean): unknown
 }
 
-/** Everything a command may touch of the process around it, so that a test can run it in another one. */
+/** A command's only access to the process, so that tests can run it in their own. */
 export interface Io {
   readonly stdin: Input
   readonly stdout: Output
   readonly stderr: Output
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Absolute. Relative paths of flags and arguments start here. */
+  /** Absolute. The base of relative paths in flags and arguments. */
   readonly cwd: string
   /**
-   * Claims SIGINT and SIGTERM for a graceful stop: the returned signal aborts with a Failure as its reason. Unclaimed,
-   * they end the process at once, as does a second one.
+   * Claims SIGINT and SIGTERM for a graceful stop: the returned signal aborts with a Failure as its reason. Otherwise,
+   * and on a second signal, the process ends at once.
    */
   interruption(): AbortSignal
   readonly job: JobControl
@@ -32,7 +32,7 @@ export interface Io {
 
 export function processIo(): Io {
   return {
-    // Opening stdin takes as long as reading a small file; most commands never do.
+    // Opening stdin takes as long as reading a small file, and most commands do not need it.
     get stdin() {
       return process.stdin
     },
@@ -55,10 +55,10 @@ function currentDirectory(): string {
   }
 }
 
-/** Resolves when the reader has taken the text. */
+/** Resolves when the text is flushed. */
 export function write(stream: Output, data: string | Uint8Array): Promise<void> {
   return new Promise(resolve => {
-    // A failed write is reported by the stream's own error event, once for the whole process.
+    // A failed write is reported by the stream's error event, handled once for the whole process.
     stream.write(data, () => resolve())
   })
 }
@@ -66,8 +66,8 @@ export function write(stream: Output, data: string | Uint8Array): Promise<void> 
 function claimSignals(): AbortSignal {
   const controller = new AbortController()
   const claim = (signal: 'SIGINT' | 'SIGTERM', failure: Failure) => {
-    // Listening goes on after the first one: whoever else listens, as Ink does, would otherwise take itself for the last
-    // one and end the process before it has said why.
+    // Keep listening after the first signal: other listeners, such as Ink, would otherwise see themselves as the last
+    // one and end the process before the reason is printed.
     const stop = () => {
       if (!controller.signal.aborted) return controller.abort(failure)
       process.off(signal, stop)

@@ -5,10 +5,10 @@ import { type Ending, exitCodeOf } from './exit-codes.ts'
 import { type Io, type Output, processIo, write } from './io.ts'
 import { asUsageFailure, unknownCommand } from './usage.ts'
 
-/** The process's door: runs what the command line asks for and ends the process with its code. */
+/** The process's entry point: runs the command line and exits with its code. */
 export async function start(root: URL): Promise<void> {
   const io = processIo()
-  // oclif throws what the error event of stdout tells (a full disk). `main` hears it too, and says so.
+  // oclif also throws errors of stdout (a full disk), which `main` already reports.
   const ofStdout = new WeakSet<Error>()
   io.stdout.on('error', error => ofStdout.add(error))
   const crash = (error: unknown) => {
@@ -21,7 +21,7 @@ export async function start(root: URL): Promise<void> {
   process.exit(code)
 }
 
-/** Runs one command line to its exit code. `root` is the package's directory, where the manifest is. */
+/** Runs one command line and returns its exit code. `root` is the package's directory, with the manifest. */
 export async function main(argv: readonly string[], io: Io, root: URL, commands: CommandTable = COMMANDS) {
   const [id = '', ...rest] = argv
   const load = Object.hasOwn(commands, id) ? commands[id] : undefined
@@ -39,7 +39,7 @@ async function run(load: CommandTable[string], id: string, argv: readonly string
   }
 }
 
-/** Everything that is not a command: the overview, help, and mistakes in the command's name. */
+/** Handles everything but commands: the overview, help, and misspelt command names. */
 async function guide(argv: readonly string[], io: Io, root: URL, commands: CommandTable): Promise<'ok'> {
   const { commandHelp, overview } = await import('./help.ts')
   const { drawable } = await import('../diagnostics/ascii.ts')
@@ -65,14 +65,14 @@ function asksForHelp(argv: readonly string[]): boolean {
   return own.includes('--help') || own.includes('-h')
 }
 
-/** Resolves when the reader of our output has gone away; rejects never. */
+/** Resolves when the reader of our output has closed it; never rejects. */
 function readerGone(io: Io): Promise<Ending> {
   return new Promise(resolve => {
     io.stdout.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'EPIPE') resolve({ outcome: 'readerGone' })
       else resolve({ error: cannotWrite('the output', error) })
     })
-    // Nobody is left to tell.
+    // There is nowhere left to report it.
     io.stderr.on('error', () => resolve({ outcome: 'readerGone' }))
   })
 }
@@ -81,7 +81,7 @@ function thrown(error: unknown): Ending {
   return { error }
 }
 
-/** Says what went wrong, if anything, and decides the code. */
+/** Prints the error, if any, and decides the code. */
 function report(ending: Ending, name: string, io: Io): number {
   if ('error' in ending) io.stderr.write(`${name}: ${describe(ending.error, io.env.GWCTL_DEBUG === '1')}\n`)
   return exitCodeOf(ending)
@@ -91,7 +91,7 @@ function describe(error: unknown, debug: boolean): string {
   const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
   if (error instanceof Failure) {
     const text = error.help === undefined ? error.message : `${error.message}\n${error.help}`
-    // It may quote what somebody else has written: a flag's value, a server's words.
+    // It may quote untrusted text: a flag's value, a server's message.
     const shown = text.split('\n').map(visible).join('\n')
     return debug ? `${shown}\n${stack}` : shown
   }

@@ -1,7 +1,7 @@
 import { Chalk } from 'chalk'
 import type { Paint } from '../diagnostics/paint.ts'
 
-/** The 16 base colours only: they follow the reader's own theme. */
+/** The 16 base colours only, which follow the terminal's theme. */
 export function colorPaint(): Paint {
   const chalk = new Chalk({ level: 1 })
   return {

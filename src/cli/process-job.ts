@@ -1,6 +1,6 @@
 import type { JobControl, JobWatcher } from '../tools/terminal/job-control.ts'
 
-/** Milliseconds in which a stop has come, if it comes at all: a group that no shell could continue is not stopped. */
+/** ms in which a stop takes effect, if at all: a process group that no shell could continue is not stopped. */
 const STOPPING_MS = 50
 
 /** This process as a job. Windows has no jobs. */
@@ -18,9 +18,9 @@ export function processJob(): JobControl {
   return {
     async stop() {
       stopping = true
-      // Nobody listens, so that the signal does what it does by default.
+      // Without a listener, the signal has its default effect.
       process.off('SIGTSTP', onStop)
-      // The group: with npx, the shell's job is more than this process.
+      // The whole group: with npx, the shell's job is more than this process.
       process.kill(0, 'SIGTSTP')
       await new Promise(resolve => setTimeout(resolve, STOPPING_MS))
       if (watchers.size > 0) process.on('SIGTSTP', onStop)

@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { clusterFlags } from './cluster-flags.ts'
 import { fileFlag, outputFlag } from './flags.ts'
 
-/** Everything that `provision` can be told. */
+/** All flags of `provision`. */
 export const provisionFlags = {
   file: fileFlag,
   output: outputFlag(['yaml', 'json', 'diff'])({ default: { format: 'yaml' } }),

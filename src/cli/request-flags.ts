@@ -8,7 +8,7 @@ import type { Io } from './io.ts'
 
 const many = { multiple: true, multipleNonGreedy: true } as const
 
-/** A request on the command line, in the words of curl, and what a network would know of it. */
+/** A request in the options of curl, with the facts that a network connection would add. */
 export const requestFlags = {
   header: Flags.string({ ...many, char: 'H', helpValue: 'NAME: VALUE', summary: 'Header field. Repeatable.' }),
   data: Flags.string({ ...many, char: 'd', helpValue: 'DATA', summary: 'Body; @FILE reads a file. Repeatable.' }),

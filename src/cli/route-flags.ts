@@ -3,7 +3,7 @@ import { ROUTE_FORMATS } from '../tools/route/render.ts'
 import { outputFlag } from './flags.ts'
 import { requestFlags } from './request-flags.ts'
 
-/** Everything that `route` can be told. */
+/** All flags of `route`. */
 export const routeFlags = {
   file: Flags.string({
     char: 'f',

@@ -38,10 +38,10 @@ const coverages = Flags.custom<OutputTarget<CoverageFormat>>({
   },
 })
 
-/** Where coverage goes unless a file is named; undefined: below the report. */
+/** Default files for coverage; undefined: printed below the report. */
 const COVERAGE_FILES = { text: undefined, json: 'coverage.json', lcov: 'lcov.info' } as const
 
-/** Everything that `test` can be told. */
+/** All flags of `test`. */
 export const testFlags = {
   file: fileFlag,
   config: Flags.string({
@@ -79,7 +79,7 @@ export const testFlags = {
 
 type TestFlags = InferredFlags<typeof testFlags>
 
-/** What the flags ask for, as the use case takes it; `place` is the command's Io, and stays one for its lazy stdin. */
+/** Maps the flags to the use case. `place` is the command's Io itself, not a copy, to keep its stdin lazy. */
 export function testCommand(
   flags: TestFlags,
   place: Pick<Io, 'cwd' | 'env' | 'stdin'>,

@@ -5,7 +5,7 @@ import type { ClusterRequest } from '../tools/kube-api/read-cluster.ts'
 import { clusterChoice, clusterFlags } from './cluster-flags.ts'
 import { fileFlag, outputFlag } from './flags.ts'
 
-/** Everything that `translate` can be told. */
+/** All flags of `translate`. */
 export const translateFlags = {
   file: fileFlag,
   output: outputFlag(['yaml', 'json', 'status', 'status-table', 'report'])({ default: { format: 'yaml' } }),
@@ -35,7 +35,7 @@ export const translateFlags = {
 
 export type TranslateFlags = InferredFlags<typeof translateFlags>
 
-/** Which part of which cluster the flags ask for; undefined when they name files. */
+/** The cluster selection from the flags. Undefined if they name files. */
 export function clusterRequest(flags: TranslateFlags, paths: readonly string[]): ClusterRequest | undefined {
   if (!flags['from-cluster']) return undefined
   if (paths.length > 0) throw new Failure('usage', 'Either a cluster or files can be translated, not both.')

@@ -4,7 +4,7 @@ import type { CommandClass } from './commands.ts'
 
 type CommandShape = Pick<CommandClass, 'args' | 'flags' | 'baseFlags'>
 
-/** Of a command, or of what the manifest says of one. */
+/** From a command's class, or its entry in the manifest. */
 interface UsageShape {
   readonly args?: Readonly<Record<string, { readonly required?: boolean; readonly multiple?: boolean }>>
   readonly flags?: Readonly<
@@ -15,7 +15,7 @@ interface UsageShape {
   >
 }
 
-/** An error of oclif's parser as a usage Failure with a way out; every other error as it is. */
+/** Converts an error of oclif's parser to a usage Failure with help; other errors are returned unchanged. */
 export function asUsageFailure(error: unknown, id: string, command: CommandShape): unknown {
   if (!(error instanceof Error)) return error
   if (error instanceof Failure && error.kind !== 'usage') return error
@@ -42,7 +42,7 @@ export function unknownCommand(id: string, commands: readonly string[]): Failure
   })
 }
 
-/** `-f PATH [REQUEST...] [flags]`: what a command takes. */
+/** `-f PATH [REQUEST...] [flags]`: a command's synopsis. */
 export function usageWords({ args, flags }: UsageShape): string {
   const needed = Object.entries(flags ?? {}).flatMap(([name, { required, char, helpValue }]) => {
     return required ? [`${char === undefined ? `--${name}` : `-${char}`} ${helpValue ?? 'VALUE'}`] : []
@@ -69,7 +69,7 @@ function wrongArguments(args: readonly unknown[], command: CommandShape): string
   return `unexpected ${noun}: ${list}${meant.length === 0 ? '.' : `: did you mean \`${meant.join(' ')}\`?`}`
 }
 
-/** The flag that would take this word as its value: one of its choices, or `NAME=VALUE` where it asks for that. */
+/** The flag that accepts this word as its value: one of its options, or `NAME=VALUE` if that is its format. */
 function flagOf(word: string, { flags }: CommandShape): string | undefined {
   const takes = Object.entries(flags ?? {}).filter(
     ([, flag]) =>
@@ -84,7 +84,7 @@ function argumentName(arg: unknown): string {
   return typeof arg === 'object' && arg !== null && 'name' in arg ? String(arg.name).toUpperCase() : '?'
 }
 
-/** oclif wraps the parser's own words in lines that say less than ours. */
+/** oclif wraps the parser's message in lines that are less helpful than ours. */
 function plainMessage(message: string): string {
   const choice = /^Expected (--[\w-]+)=(.*) to be one of: ([^\n]*)/.exec(message)
   if (choice) {
