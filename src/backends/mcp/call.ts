@@ -77,7 +77,9 @@ export class Calls {
         events.message(message)
       },
       reply: response => {
-        if (finish()) events.reply(response)
+        if (!finish()) return
+        if (!response.failed) link.keeps(request)
+        events.reply(response)
       },
       fail: failure => {
         if (!finish(failure.message)) return

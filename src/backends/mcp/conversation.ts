@@ -1,4 +1,5 @@
 import type { Request } from '../../mcp/message.ts'
+import type { Answer } from './answer.ts'
 import type { Calls } from './call.ts'
 import type { Era } from './eras/era.ts'
 import type { Targets } from './targets.ts'
@@ -8,6 +9,8 @@ export interface Conversation {
   readonly era: Era
   readonly targets: Targets
   readonly calls: Calls
+  /** For what no call asked for, if the client listens. */
+  readonly stream?: Answer | undefined
   /** Targets are greeted with it, now and when they come back. */
   greetWith?(initialize: Request): void
   /** What passes the stream of a target on, so that its events can be told from those of other clients. */

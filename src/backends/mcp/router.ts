@@ -234,6 +234,7 @@ export class Router {
     conversation.targets.ready(link, answer.x, failure => {
       if (answer.over) return
       if (failure) return answer.failWith(request.id, failure)
+      for (const news of link.news.splice(0)) this.tell(conversation, link, news, conversation.stream ?? answer)
       const { era } = conversation
       const unread = !unknown && !this.#setup.multiple && !isGuarded(answer.x, request.method, 'response')
       if (unread && forwardRaw(conversation, link, request, answer)) return

@@ -1,5 +1,6 @@
 import type { Exchange } from '../../http/exchange.ts'
-import { isObject, type JsonObject, type Response } from '../../mcp/message.ts'
+import { forgetting, repeatedWishes } from '../../mcp/forgotten.ts'
+import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import type { Connection, TargetFailure } from './connection.ts'
 import type { Era } from './eras/era.ts'
@@ -62,6 +63,12 @@ export class Link {
   waiting: ((failure?: TargetFailure) => void)[] = []
   failures = 0
   retryAt = 0
+  /** The next target under this name knows nothing of the session. */
+  forgets = false
+  /** For the client, once it can be told. */
+  news: Notification[] = []
+  #level: unknown
+  readonly #subscribed = new Set<string>()
 
   constructor(target: McpTarget, era: Era) {
     this.target = target
@@ -70,6 +77,26 @@ export class Link {
 
   get name(): string {
     return this.target.name
+  }
+
+  /** Notes what the target has promised to remember. */
+  keeps({ method, params }: Request): void {
+    if (method === 'logging/setLevel') this.#level = params.level
+    else if (method === 'resources/subscribe') this.#subscribed.add(String(params.uri))
+    else if (method === 'resources/unsubscribe') this.#subscribed.delete(String(params.uri))
+  }
+
+  /** Asks a target that knows nothing of the session for what its client had asked, and has the client told. */
+  remind(x: Exchange): void {
+    if (!this.forgets) return
+    this.forgets = false
+    const wishes = { level: this.#level, subscribed: this.#subscribed }
+    this.news = forgetting(this.name, this.capabilities ?? {}, wishes)
+    let serial = 0
+    for (const request of repeatedWishes(wishes, () => `gwctl-again-${++serial}`)) {
+      const flow = { full: false, onRoom: (then: () => void) => then() }
+      this.connection?.call(x, request, { flow, message() {}, reply() {}, fail() {} })
+    }
   }
 
   /** The capabilities that the target reported. */
@@ -157,6 +184,7 @@ export class Targets {
     link.state = 'down'
     link.retryAt = this.#options.clock.mono() + Math.min(FIRST_RETRY * 2 ** link.failures, MAX_RETRY)
     link.failures++
+    link.forgets ||= link.introduction !== undefined
     const { connection } = link
     link.connection = undefined
     connection?.close()
@@ -194,6 +222,7 @@ export class Targets {
     greet({ name: link.name, connection }, x, this.#options.clock, greetings, result => {
       if ('message' in result) return this.#refused(link, result)
       this.#agreed(link, result)
+      link.remind(x)
       this.#opened(link)
     })
   }

@@ -231,3 +231,51 @@ test('what the server says while no stream is open waits for one', async () => {
   expect(Buffer.from(value as Uint8Array).toString()).toContain('list_changed')
   abort.abort()
 })
+
+const FORGETFUL = `
+  const say = m => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\\n')
+  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true }, logging: {} }
+  const asked = []
+  require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
+    const { id, method, params } = JSON.parse(line)
+    if (id === undefined) return
+    if (method === 'initialize') return say({ id, result: { protocolVersion: '2025-11-25', capabilities, serverInfo: {} } })
+    if (params?.name === 'crash') process.exit(1)
+    if (method !== 'tools/call') asked.push(method + ' ' + Object.values(params))
+    say({ id, result: method === 'tools/call' ? { content: [], asked } : {} })
+  })`
+
+test('a program that was started anew is asked for what the client had asked, and the client told', async () => {
+  const stdio = { cmd: process.execPath, args: ['-e', FORGETFUL] }
+  const targets = ['a', 'b'].map(name => ({ name, stdio }))
+  const sessions = { key: Buffer.alloc(32, 7), ttl: 60_000 }
+  const start = async () => {
+    const started = await startGateway({ targets, failureMode: 'failOpen' }, { sessions })
+    closing.push(() => started.close())
+    return started
+  }
+  const gateway = await start()
+  const headers = { 'mcp-session-id': await begin(gateway.url) }
+  let id = 1
+  const ask = (method: string, params: object, at = gateway) =>
+    post(at.url, { jsonrpc: '2.0', id: ++id, method, params }, headers)
+  await ask('logging/setLevel', { level: 'error' })
+  await ask('resources/subscribe', { uri: 'a+x://one' })
+  expect((await ask('tools/call', { name: 'a_crash' })).messages).toMatchObject([{ error: { code: -32603 } }])
+  gateway.clock.advance(1000)
+  const news = [
+    { method: 'notifications/message', params: { level: 'warning', data: expect.stringContaining('target a') } },
+    { method: 'notifications/tools/list_changed' },
+  ]
+  const again = await ask('tools/call', { name: 'a_x' })
+  const updated = { method: 'notifications/resources/updated', params: { uri: 'a+x://one' } }
+  const asked = ['logging/setLevel error', 'resources/subscribe x://one']
+  expect(again.messages).toMatchObject([...news, updated, { result: { asked } }])
+  // Another process knows of nothing to ask for.
+  const replica = await start()
+  expect((await ask('tools/call', { name: 'a_x' }, replica)).messages).toMatchObject([
+    ...news,
+    { result: { asked: [] } },
+  ])
+  expect((await ask('tools/call', { name: 'a_x' }, replica)).messages).toHaveLength(1)
+})

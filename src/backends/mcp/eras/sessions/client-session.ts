@@ -94,6 +94,10 @@ export class ClientSession implements Conversation {
     return { session: this.id, key: this.#options.key }
   }
 
+  get stream(): Answer | undefined {
+    return [...this.streams].find(({ over }) => !over)
+  }
+
   seal(): (chunk: Buffer) => Buffer {
     return sealEventIds(this.#signing)
   }

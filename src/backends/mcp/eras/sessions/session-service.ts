@@ -210,6 +210,7 @@ export class SessionService implements EraService {
     resumed.id = id
     for (const [i, link] of resumed.targets.links.entries()) {
       // Connected again by its first call: it keeps no session, or has lost it.
+      link.forgets = !outlives(link.target)
       if (state.targets[i]?.stateless) continue
       resumed.targets.connect(link, state.targets[i]?.session)
       link.state = 'ready'
