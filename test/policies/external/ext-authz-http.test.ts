@@ -327,3 +327,14 @@ test('a body that is too long is refused, whatever is kept for its key', async (
   expect((await at.fetch('/', POST('abc'))).status).toBe(200)
   expect((await at.fetch('/', POST('abcd'))).status).toBe(413)
 })
+
+test('a kept refusal sends each client where its own request says', async () => {
+  await using at = await start((_req, res) => res.writeHead(401).end(), {
+    http: `redirect: '"/sign-in?to=" + url.encode(request.path)'`,
+    spec: `cache: {key: ['"nobody"'], ttl: 5m}`,
+  })
+  const places = []
+  for (const path of ['/a', '/b']) places.push((await at.fetch(path)).headers.get('location'))
+  expect(places).toEqual(['/sign-in?to=%2Fa', '/sign-in?to=%2Fb'])
+  expect(at.asked).toHaveLength(1)
+})

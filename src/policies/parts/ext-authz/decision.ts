@@ -23,6 +23,8 @@ export interface Allowed {
 export interface Denied {
   readonly allowed: false
   readonly reply: Reply
+  /** Replaces `reply`: where a client is sent depends on its own request, not on the one that was decided about. */
+  readonly redirect?: (x: Exchange) => Reply
   readonly metadata: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -45,7 +47,7 @@ export const NOTHING_TO_ADD: Allowed = {
 export function apply(decision: Decision, x: Exchange, { paths }: Limits): Reply | undefined {
   const { metadata } = decision
   if (metadata) x.external.extauthz = { ...x.external.extauthz, ...metadata }
-  if (!decision.allowed) return decision.reply
+  if (!decision.allowed) return decision.redirect?.(x) ?? decision.reply
   const { headers } = x.request
   for (const change of decision.changes) applyChange(headers, change)
   for (const [name, value] of decision.pseudo) setRequestPseudo(name, paths)(x, value)

@@ -99,7 +99,7 @@ export async function httpCheck(
     const tooLong = error instanceof GatewayError && error.code === 'responseTooLarge'
     throw refused || tooLong ? new GatewayError('extAuthz', { cause: error }) : error
   }
-  if (response.status !== 200) return { decision: denied(rules, x, response), response }
+  if (response.status !== 200) return { decision: denied(rules, response), response }
   return { decision: allowed(rules, x, response), response }
 }
 
@@ -135,10 +135,11 @@ function metadataBy(
   return out
 }
 
-function denied({ redirect }: HttpRules, x: Exchange, { status, headers, body }: WholeReply): Decision {
-  const reply =
-    redirect && (status === 401 || status === 403) ? redirectBy(redirect, x) : replyOf(status, headers, body)
-  return { allowed: false, reply, metadata: undefined }
+function denied({ redirect }: HttpRules, { status, headers, body }: WholeReply): Decision {
+  const bare = { allowed: false, metadata: undefined } as const
+  return redirect && (status === 401 || status === 403)
+    ? { ...bare, reply: refusal(status, [], undefined), redirect: each => redirectBy(redirect, each) }
+    : { ...bare, reply: replyOf(status, headers, body) }
 }
 
 function redirectBy(redirect: Expression, x: Exchange): Reply {
