@@ -62,6 +62,17 @@ test('the service hears what the request is', async () => {
   expect(caller).toMatchObject({ path: { stringValue: '/a' }, n: { numberValue: 2 } })
 })
 
+test('no two requests have one id, whichever gateway asks', async () => {
+  const ids: string[] = []
+  for (let i = 0; i < 2; i++) {
+    await using at = await start(() => OK)
+    await at.fetch('/')
+    ids.push(at.service.asked[0].attributes.request.http.id)
+  }
+  expect(ids[0]).toMatch(/./)
+  expect(ids[0]).not.toBe(ids[1])
+})
+
 test('repeated fields are one text, and only those that the file names are sent', async () => {
   await using at = await start(() => OK, 'includeRequestHeaders: [X-One, connection, host]')
   await sendRepeated(at.url, { 'x-one': ['a', 'c'], 'x-two': 'b' })

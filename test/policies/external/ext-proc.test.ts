@@ -50,6 +50,7 @@ test('the service hears of both heads, with attributes and metadata, and changes
   expect(at.service.metadata[0]!.get('x-tenant')).toEqual(['acme'])
   expect(fieldsOf(second.responseHeaders)).toMatchObject({ ':status': '200', 'content-type': 'application/json' })
   expect(second.attributes['envoy.filters.http.ext_proc'].fields.code.numberValue).toBe(200)
+  expect(second.metadataContext.filterMetadata.ns.fields.k.stringValue).toBe('GET')
 })
 
 test('bodies stream through the service both ways', async () => {
@@ -180,6 +181,17 @@ test.each([
   }, `${NONE}, ${allowed}`)
   expect((await at.fetch('/', post('a'))).status).toBe(200)
   expect(at.kinds()).toEqual(kinds)
+})
+
+test('attributes of a response whose head is skipped come with its body', async () => {
+  await using at = await start(
+    pass,
+    'requestHeaderMode: skip, responseHeaderMode: skip, requestBodyMode: none',
+    'responseAttributes: {code: response.code}',
+  )
+  await (await at.fetch()).text()
+  expect(at.kinds()[0]).toBe('responseBody')
+  expect(at.service.asked[0].attributes['envoy.filters.http.ext_proc'].fields.code.numberValue).toBe(200)
 })
 
 test('heads that are skipped are not sent', async () => {

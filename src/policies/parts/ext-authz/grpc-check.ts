@@ -49,7 +49,7 @@ export async function grpcCheck(
     timeout,
     limit: LONGEST_ANSWER,
   }
-  const { message } = await grpcUnary(to, call, checkRequest.encode(checkOf(x, rules, body)), runtime, x).catch(
+  const { message } = await grpcUnary(to, call, checkRequest.encode(checkOf(x, rules, body, runtime)), runtime, x).catch(
     (error: unknown) => {
       throw isUnanswered(error) ? error : new GatewayError('extAuthz', { cause: error })
     },
@@ -65,14 +65,15 @@ function readAnswer(message: Buffer): CheckResponse {
   }
 }
 
-function checkOf(x: Exchange, rules: GrpcRules, body: CheckBody | undefined) {
+function checkOf(x: Exchange, rules: GrpcRules, body: CheckBody | undefined, { uuid }: Pick<Runtime, 'uuid'>) {
   const { connection, request, startedAt, httpVersion } = x
   const metadata = rules.metadata ? evaluateAll(rules.metadata, x, 'extAuthz') : verifiedClaims(x)
   const structs = Object.entries(metadata).filter((entry): entry is [string, Readonly<Record<string, never>>] =>
     isStruct(entry[1]),
   )
   const http = {
-    id: x.id,
+    // The gateway's own numbers start anew in every process; a service sees those of all of them.
+    id: x.span?.traceId ?? `${x.id}-${uuid()}`,
     method: request.method,
     headers: headersOf(x, rules.includeRequestHeaders),
     path: request.path,

@@ -104,12 +104,15 @@ export class Processing {
     const { status, headers } = response
     const bodiless =
       request.method === 'HEAD' || status === 204 || status === 304 || headers.get('content-length') === '0'
-    const attributes = this.#attributes(this.#rules.responseAttributes)
-    if (this.#modes.responseHeaders) {
+    const { responseHeaders, responseBody } = this.#modes
+    if (responseHeaders || (responseBody !== 'none' && !bodiless)) {
+      this.#open().announce({ ...this.#attributes(this.#rules.responseAttributes), ...this.#context() })
+    }
+    if (responseHeaders) {
       const stream = this.#open()
       const answer = stream.answer('responseHeaders')
       const sent = headersOf([[':status', String(status)]], headers)
-      stream.send({ ...attributes, responseHeaders: { headers: sent, endOfStream: bodiless } })
+      stream.send({ responseHeaders: { headers: sent, endOfStream: bodiless } })
       if (this.#changeResponse(await answer, 'responseHeaders') || bodiless) return
     }
     if (response.body !== undefined && this.#modes.responseBody === 'buffered') {
@@ -163,15 +166,20 @@ export class Processing {
 
   #preface() {
     const { requestBody, responseBody } = this.#modes
+    return {
+      ...this.#attributes(this.#rules.requestAttributes),
+      ...this.#context(),
+      protocolConfig: { requestBodyMode: BODY_MODES[requestBody], responseBodyMode: BODY_MODES[responseBody] },
+    }
+  }
+
+  #context() {
     const context = Object.entries(this.#rules.metadataContext).filter(([name]) => name !== INITIAL_METADATA)
+    if (context.length === 0) return {}
     const filterMetadata = Object.fromEntries(
       context.map(([name, values]) => [name, evaluateAll(values, this.#x, 'extProc') as Struct]),
     )
-    return {
-      ...this.#attributes(this.#rules.requestAttributes),
-      ...(context.length > 0 ? { metadataContext: { filterMetadata } } : {}),
-      protocolConfig: { requestBodyMode: BODY_MODES[requestBody], responseBodyMode: BODY_MODES[responseBody] },
-    }
+    return { metadataContext: { filterMetadata } }
   }
 
   #attributes(expressions: Expressions) {

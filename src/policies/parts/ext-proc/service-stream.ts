@@ -95,6 +95,11 @@ export class ServiceStream {
     return this.#stream.write(bytes)
   }
 
+  /** These go with the next message too. */
+  announce(fields: ProcessingRequest): void {
+    this.#preface = { ...this.#preface, ...fields }
+  }
+
   onDrain(then: () => void): void {
     if (this.#ended) then()
     else this.#drained.push(then)
