@@ -49,11 +49,15 @@ export async function grpcCheck(
     timeout,
     limit: LONGEST_ANSWER,
   }
-  const { message } = await grpcUnary(to, call, checkRequest.encode(checkOf(x, rules, body, runtime)), runtime, x).catch(
-    (error: unknown) => {
-      throw isUnanswered(error) ? error : new GatewayError('extAuthz', { cause: error })
-    },
-  )
+  const { message } = await grpcUnary(
+    to,
+    call,
+    checkRequest.encode(checkOf(x, rules, body, runtime)),
+    runtime,
+    x,
+  ).catch((error: unknown) => {
+    throw isUnanswered(error) ? error : new GatewayError('extAuthz', { cause: error })
+  })
   return decisionIn(readAnswer(message))
 }
 
