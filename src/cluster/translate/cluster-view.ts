@@ -98,6 +98,17 @@ export function specOf(resource: Resource): Fields {
   return asFields(resource.raw.spec) ?? {}
 }
 
+/** Every backend that the rules of a route and their filters name. */
+export function backendRefsOf(route: Resource): readonly Fields[] {
+  return asItems(specOf(route).rules).flatMap(rule => [
+    ...asItems(rule.backendRefs),
+    ...asItems(rule.filters).flatMap(filter => {
+      const inner = (filter.requestMirror ?? filter.externalAuth) as Fields | undefined
+      return inner?.backendRef ? [inner.backendRef as Fields] : []
+    }),
+  ])
+}
+
 function createdOf(resource: Resource): string | undefined {
   return asText(asFields(resource.raw.metadata)?.creationTimestamp)
 }

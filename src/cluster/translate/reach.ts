@@ -1,10 +1,10 @@
-import { asItems, asText, type Fields } from '../../schema/untyped.ts'
+import { asText, type Fields } from '../../schema/untyped.ts'
 import { collectReferences } from '../resources/collect-references.ts'
 import { canonical } from '../resources/graph.ts'
 import type { Resource } from '../resources/resource.ts'
 import { gatewaysOf, type RouteState } from './attachment.ts'
 import { resolveRef } from './backend-refs.ts'
-import { idOf, nameOf, specOf } from './cluster-view.ts'
+import { backendRefsOf, idOf, nameOf } from './cluster-view.ts'
 import type { Delegation } from './delegation.ts'
 import { allListeners, type GatewayState } from './listeners.ts'
 import type { PolicyState } from './policy-targets.ts'
@@ -83,16 +83,6 @@ export function findReach({ gateways, routes, policies, delegation }: Reached, w
   }
   reach.spread()
   return reach
-}
-
-function backendRefsOf(route: Resource): readonly Fields[] {
-  return asItems(specOf(route).rules).flatMap(rule => [
-    ...asItems(rule.backendRefs),
-    ...asItems(rule.filters).flatMap(filter => {
-      const inner = (filter.requestMirror ?? filter.externalAuth) as Fields | undefined
-      return inner?.backendRef ? [inner.backendRef as Fields] : []
-    }),
-  ])
 }
 
 function link(from: Resource, ref: Fields, reach: Reach, work: Work): void {

@@ -1,5 +1,5 @@
 import type { Resource } from '../../cluster/resources/resource.ts'
-import type { Standing, Surroundings } from '../../cluster/translate/recompile.ts'
+import type { Standing, Surroundings } from '../../cluster/translate/incremental/recompile.ts'
 import type { Loaded } from '../../config/load.ts'
 import { parseSource, type SourceDocument } from '../../diagnostics/source.ts'
 import { documentsIn } from '../../diagnostics/source-text.ts'
@@ -14,7 +14,9 @@ interface Keeper {
   abandon(): void
 }
 
-interface Held extends Standing {
+interface Held {
+  readonly standing: Standing
+  readonly resources: readonly Resource[]
   readonly texts: readonly InputText[]
   readonly loaded: Loaded
 }
@@ -47,7 +49,9 @@ export class InputLoader {
     const { loadResources } = await import('./translate-resources.ts')
     const { loaded, resources, faults } = await loadResources(texts, options, runtime)
     const { snapshot, runnable } = loaded
-    if (runnable && snapshot) this.#held = { texts, resources, faults, snapshot, loaded }
+    if (!runnable || !snapshot) return loaded
+    const { standingOf } = await import('../../cluster/translate/incremental/recompile.ts')
+    this.#held = { texts, resources, standing: standingOf(resources, faults, snapshot), loaded }
     return loaded
   }
 
@@ -55,16 +59,18 @@ export class InputLoader {
     const change = await changedResource(texts, held)
     if (!change) return undefined
     const { before, after } = change
-    const { recompileRoute } = await import('../../cluster/translate/recompile.ts')
+    const { recompile, standingOf } = await import('../../cluster/translate/incremental/recompile.ts')
     this.#keeper.begin(true)
-    const made = await recompileRoute(before, after, held, world)
+    const { standing } = held
+    const resources = held.resources.map(each => (each === before ? after : each))
+    const next = standingOf(resources, standing.faults, standing.snapshot)
+    const made = await recompile([change], next.resources, standing, world)
     if (!made) {
       this.#keeper.abandon()
       return undefined
     }
-    const resources = held.resources.map(each => (each === before ? after : each))
     const { snapshot } = made
-    return { ...held, texts, resources, snapshot, loaded: { ...held.loaded, snapshot } }
+    return { texts, resources, standing: { ...next, snapshot }, loaded: { ...held.loaded, snapshot } }
   }
 }
 
@@ -82,7 +88,7 @@ async function changedResource(texts: readonly InputText[], held: Held) {
     ({ kind, namespace, name }) => kind === old.kind && namespace === old.namespace && name === old.name,
   )
   const [before] = same
-  if (same.length !== 1 || !before || before.file !== file || held.faults.has(before)) return undefined
+  if (same.length !== 1 || !before || before.file !== file || held.standing.faults.has(before)) return undefined
   const after = await onlyResource(file, parts.now, lineOf(before) - lineOf(old))
   return after && { before, after }
 }

@@ -104,6 +104,26 @@ describe('one route is enough', () => {
       [A, route('g', 'rules: [{backendRefs: [{name: web, port: 80}]}]', 'GRPCRoute')],
       [A, route('g', 'rules: [{backendRefs: [{name: web, port: 80, weight: 3}]}]', 'GRPCRoute')],
     ],
+    ['a policy of a route', [A, policy('p', to('a'))], [A, policy('p', to('a'), 'timeouts: {request: 8s}')]],
+    [
+      'a policy of this route and another',
+      [
+        A,
+        B,
+        policy(
+          'p',
+          'targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: b}]',
+        ),
+      ],
+      [
+        A,
+        route('b', CHANGED),
+        policy(
+          'p',
+          'targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: b}]',
+        ),
+      ],
+    ],
   ])('%s', async (_what, before, after) => {
     // Where a host is added, the lines after it move, unless it is the last document.
     expect(await change(before, after)).toBe(true)
@@ -112,7 +132,6 @@ describe('one route is enough', () => {
 
 describe('all of it is done again', () => {
   test.each<[string, readonly string[], readonly string[]]>([
-    ['another kind of resource', [A, policy('p', to('a'))], [A, policy('p', to('a'), 'timeouts: {request: 8s}')]],
     ['two routes', [A, B], [route('a', CHANGED), route('b', CHANGED)]],
     ['a new route', [A], [A, B]],
     ['lines that move', [A, B], [`# one more\n${A}`, B]],
@@ -137,25 +156,6 @@ describe('all of it is done again', () => {
       'a route that hands over',
       [A, B],
       [A, route('b', 'rules: [{backendRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}]}]')],
-    ],
-    [
-      'a policy of this route and another',
-      [
-        A,
-        B,
-        policy(
-          'p',
-          'targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: b}]',
-        ),
-      ],
-      [
-        A,
-        route('b', CHANGED),
-        policy(
-          'p',
-          'targetRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}, {group: gateway.networking.k8s.io, kind: HTTPRoute, name: b}]',
-        ),
-      ],
     ],
   ])('%s', async (_what, before, after) => {
     expect(await change(before, after)).toBe(false)

@@ -1,6 +1,12 @@
-import type { Resource } from '../../../cluster/resources/resource.ts'
 import { finish } from '../../../cluster/translate/finish.ts'
-import { recompileRoute, type Standing } from '../../../cluster/translate/recompile.ts'
+import type { Change } from '../../../cluster/translate/incremental/concerned.ts'
+import {
+  recompile,
+  type Standing,
+  standingOf,
+  withAttached,
+  withConfig,
+} from '../../../cluster/translate/incremental/recompile.ts'
 import type { Status } from '../../../cluster/translate/status/conditions.ts'
 import { withRefusals } from '../../../cluster/translate/status/refusals.ts'
 import { translate } from '../../../cluster/translate/translate.ts'
@@ -10,7 +16,7 @@ import type { Snapshot } from '../../../config/snapshot.ts'
 import type { ReloadableState } from '../../../engine/state-store.ts'
 import { readIfRegular } from '../../../files/read-file.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
-import { asFields, type Fields } from '../../../schema/untyped.ts'
+import type { Fields } from '../../../schema/untyped.ts'
 import type { LiveObjects } from './live-objects.ts'
 
 export interface Compiled {
@@ -28,15 +34,18 @@ interface World {
   readonly config: Fields
 }
 
-/** Up to this many changed routes are compiled one by one; beyond that, everything is. */
-const FEW = 16
+/** Incremental changes before everything is recompiled, which frees the state of deleted objects. */
+const LONGEST = 2000
 
-/** Compiles the contents of a cluster to snapshots; if only single routes changed, only those. */
+/** Compiles the contents of a cluster to snapshots; if changes affect only a few routes, only those. */
 export class LiveCompiler {
   readonly #world: World
   readonly #live: LiveOptions
   readonly #engines: Engines
   #standing: Standing | undefined
+  /** Statuses of Gateways and ListenerSets, which count routes. */
+  #counting: Status[] = []
+  #since = 0
 
   constructor(world: World, live: LiveOptions) {
     this.#world = world
@@ -50,24 +59,42 @@ export class LiveCompiler {
   }
 
   async #few(changed: ReadonlySet<string>, objects: LiveObjects): Promise<Compiled | undefined> {
-    if (changed.size > FEW || !this.#standing) return undefined
-    const statuses: Status[] = []
-    let standing = this.#standing
-    this.#world.state.begin(true)
+    const standing = this.#standing
+    if (!standing || this.#since >= LONGEST) return undefined
+    const resources = new Map(standing.resources)
+    const changes: Change[] = []
     for (const id of changed) {
-      const now = objects.get(id)?.resource
-      const before = now && standing.resources.find(each => isSame(each, now))
-      const made = before && (await recompileRoute(before, now, standing, { ...this.#world, live: this.#live }))
-      if (!made) {
-        this.#world.state.abandon()
-        return undefined
-      }
-      statuses.push(...made.statuses)
-      const resources = standing.resources.map(each => (each === before ? now : each))
-      standing = { ...standing, resources, snapshot: made.snapshot }
+      const { resource: after, refused, faults } = objects.get(id) ?? {}
+      const before = resources.get(id)
+      if (refused || faults || (before && standing.faults.has(before))) return undefined
+      if (after) resources.set(id, after)
+      else resources.delete(id)
+      if (before || after) changes.push({ before, after })
     }
-    this.#standing = standing
-    return { snapshot: standing.snapshot, statuses, whole: false }
+    this.#world.state.begin(true)
+    const { mentions } = standing
+    const made = await recompile(changes, resources, standing, {
+      ...this.#world,
+      live: this.#live,
+      engines: this.#engines,
+    })
+    if (!made) {
+      this.#world.state.abandon()
+      return undefined
+    }
+    for (const { before, after } of changes) {
+      if (before) mentions.remove(before)
+      if (after) mentions.add(after)
+    }
+    this.#since++
+    this.#standing = { ...standing, resources, snapshot: made.snapshot }
+    return { snapshot: made.snapshot, statuses: [...made.statuses, ...this.#recount(made.attached)], whole: false }
+  }
+
+  #recount(attached: ReadonlyMap<string, number>): Status[] {
+    if (attached.size === 0) return []
+    this.#counting = this.#counting.map(status => withAttached(status, attached))
+    return this.#counting
   }
 
   async #whole(objects: LiveObjects): Promise<Compiled> {
@@ -84,9 +111,7 @@ export class LiveCompiler {
         live: this.#live,
         filePath: entry => keep(entry, files),
       })
-      const { config } = this.#world
-      const value = { ...translated.value, config: { ...config, ...asFields(translated.value.config) } }
-      const finished = await finish(Object.keys(config).length === 0 ? translated : { ...translated, value }, {
+      const finished = await finish(withConfig(translated, this.#world.config), {
         runtime,
         env,
         engines: this.#engines,
@@ -98,17 +123,16 @@ export class LiveCompiler {
         const [first] = diagnostics.filter(({ severity }) => severity === 'error')
         throw new Error(`${first?.file ?? ''}: ${first?.message ?? 'it cannot be compiled'}`)
       }
-      this.#standing = { resources, faults, snapshot }
-      return { snapshot, statuses: withRefusals(finished), whole: true }
+      this.#standing = standingOf(resources, faults, snapshot)
+      this.#since = 0
+      const statuses = withRefusals(finished)
+      this.#counting = statuses.filter(({ status }) => status.listeners !== undefined)
+      return { snapshot, statuses, whole: true }
     } catch (error) {
       state.abandon()
       throw error
     }
   }
-}
-
-function isSame(a: Resource, b: Resource): boolean {
-  return a.kind === b.kind && a.name === b.name && a.namespace === b.namespace
 }
 
 function keep({ kind, namespace, name, key, bytes }: DataEntry, files: Map<string, Buffer>): string {

@@ -222,7 +222,7 @@ class ClusterReplica {
     try {
       await addresses.prepare(this.#objects.list('Gateway').filter(gateway => this.#isOurs(gateway.raw)))
       const { snapshot, statuses, whole } = await this.#compiler.compile(changed, this.#objects)
-      await one.gateway.apply(snapshot)
+      if (snapshot !== one.gateway.snapshot) await one.gateway.apply(snapshot)
       this.#statuses.want(statuses, whole)
       one.synchronized.set(1)
       this.isServing = true

@@ -7,9 +7,9 @@ import { copyFile, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { replaceSection } from './section.mjs'
+import { replaceSection } from '../section.mjs'
 
-const root = fileURLToPath(new URL('../../', import.meta.url))
+const root = fileURLToPath(new URL('../../../', import.meta.url))
 const { env } = process
 const HARNESS = env.CONFORMANCE_HARNESS ?? join(root, '..', 'shared', 'harness', 'conformance')
 const KUBE_HARNESS = env.KUBE_HARNESS ?? join(HARNESS, '..', 'kube')
