@@ -51,7 +51,7 @@ export interface BackendContext extends CompileContext {
    * what clients hold on to, such as sessions.
    */
   movingState<T extends object>(name: string, make: () => T): T
-  /** How MCP sessions are named and when they end; unset: ids that no other gateway knows, 30 minutes. */
+  /** Naming and lifetime of MCP sessions; by default ids that only this gateway knows, and 30 minutes. */
   readonly sessions?: SessionSettings
   /** Prices of LLM tokens. */
   readonly prices?: CostCatalog | undefined

@@ -5,17 +5,17 @@ import type { FileOrInline } from '../schema/scalars.ts'
 import { type Compilation, readReferenced } from './compile-context.ts'
 import type { ConfigSection } from './standalone/config-section.ts'
 
-/** The database that keeps requests to LLMs. */
+/** The database of LLM requests. */
 export interface RequestLog extends Pick<LogRules, 'filter'> {
-  /** Of SQLite; `:memory:` for one that ends with the process. */
+  /** The SQLite file; `:memory:` for a database that lasts as long as the process. */
   readonly file: string
   readonly user: Expression | undefined
   readonly group: Expression | undefined
-  /** Further attributes. */
+  /** Additional attributes. */
   readonly add: readonly ComputedField[]
 }
 
-/** Undefined where none is configured, or after a finding. `log`: which requests the access log records. */
+/** Undefined if none is configured, or after a finding. `log`: which requests the access log records. */
 export function compileRequestLog(
   section: ConfigSection | undefined,
   log: LogRules,
@@ -52,7 +52,7 @@ function fileOf(url: FileOrInline, path: Path, c: Compilation): string | undefin
   return file
 }
 
-/** As SQLite URLs are written: `sqlite://./data.db?mode=rwc`, `sqlite:///data.db`, `sqlite::memory:`. */
+/** Parses SQLite URLs: `sqlite://./data.db?mode=rwc`, `sqlite:///data.db`, `sqlite::memory:`. */
 function sqliteFile(url: string): string | undefined {
   const [, written, query = ''] = /^sqlite:(?:\/\/)?([^?]*)(?:\?(.*))?$/i.exec(url) ?? []
   if (!written) return undefined

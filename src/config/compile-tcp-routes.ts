@@ -21,7 +21,7 @@ export class TcpRouteCompiler {
     this.#keys = keys
   }
 
-  /** `position` names an unnamed route: its place among its siblings. */
+  /** `position` identifies an unnamed route: its index among its siblings. */
   compile(spec: TcpRouteSection, position: number, parent: RouteParent, protocol: Listener['protocol']): TcpRoute {
     const path = this.#c.paths.get(spec) ?? []
     const name = spec.name ?? `tcproute${position}`
@@ -42,7 +42,7 @@ export class TcpRouteCompiler {
     }
   }
 
-  /** What stands between here and the backend would be left out without a word. */
+  /** Policies between the listener and the backend would silently have no effect. */
   #checkDatagrams(backends: readonly WeightedBackend[], spec: TcpRouteSection): void {
     for (const { backend } of backends) {
       const { tls, tunnel } = backend.target ?? {}

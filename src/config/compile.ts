@@ -125,7 +125,7 @@ function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Co
     port: plan.port,
     ...(plan.address === undefined ? {} : { address: plan.address }),
     protocol: plan.datagrams ? 'udp' : startOf(protocols),
-    // The PROXY protocol may be asked for at one port, or for all of them.
+    // The PROXY protocol can be enabled for one port or for all of them.
     frontend: plan.proxied ? { ...settings, proxyProtocol: settings.proxyProtocol ?? PROXIED } : settings,
     connection,
     origin: all.c.document.origin(plan.path),

@@ -30,7 +30,7 @@ export class Engines {
     return this.#cel.get(sensitiveHeaders.join())
   }
 
-  /** Undefined where no file has had an expression so far. */
+  /** Undefined if no file has contained an expression so far. */
   termOf(text: string): Term | undefined {
     const [any] = this.#cel.values()
     return any?.termOf(text)

@@ -30,7 +30,7 @@ export interface BindPlan {
   readonly port: number
   /** All addresses when undefined. */
   readonly address: string | undefined
-  /** It takes UDP; TCP may have the same port. */
+  /** The port is UDP; TCP may use the same number. */
   readonly datagrams: boolean
   readonly path: Path
   /** Every connection begins with a PROXY header. */
@@ -38,7 +38,7 @@ export interface BindPlan {
   readonly listeners: ListenerPlan[]
 }
 
-/** Unique over a configuration. */
+/** Unique within a configuration. */
 export function bindKey({ port, address, datagrams }: Pick<BindPlan, 'port' | 'address' | 'datagrams'>): string {
   const place = address === undefined ? port : `${address}/${port}`
   return datagrams ? `bind/${place}/udp` : `bind/${place}`
@@ -90,7 +90,7 @@ class Ports {
   constructor(c: Compilation) {
     this.#c = c
   }
-  /** Undefined when the port is taken: that has been reported then. */
+  /** Undefined if the port is taken, which is then reported. */
   claim(place: Place, path: Path, portPath: Path, proxied = false): BindPlan | undefined {
     const { port, address } = place
     const datagrams = takesDatagrams(place)

@@ -131,7 +131,7 @@ export interface Bind {
   /** All addresses when unset. */
   readonly address?: string
   readonly listeners: readonly Listener[]
-  /** What the first bytes of a connection are; `udp`: there are datagrams and no connections. */
+  /** The protocol that a connection begins with; `udp` for datagrams, without connections. */
   readonly protocol: 'http' | 'tls' | 'tcp' | 'udp'
   readonly frontend: FrontendSettings
   /** Connection policies, applied before any HTTP. */

@@ -48,8 +48,8 @@ export function decodePosition(text: string, signing: Signing): StreamPosition |
 }
 
 /**
- * Signs the event ids of a target's stream that passes unread, chunk by chunk: servers look ids up among those of all
- * their clients, so that a client must not name others than it has heard.
+ * Signs the event ids of a target's stream that passes through unparsed, chunk by chunk: servers look up ids among
+ * those of all their clients, so a client must not use ids that it did not receive.
  */
 export function sealEventIds(signing: Signing): (chunk: Buffer) => Buffer {
   let held = EMPTY
@@ -71,7 +71,7 @@ export function sealEventIds(signing: Signing): (chunk: Buffer) => Buffer {
       }
     }
     let end = bytes.length - held.length
-    // The name of the field may be split, too.
+    // The field name may be split between chunks, too.
     if (held.length === 0) {
       const tail = /(?:^|[\r\n])(id?)$/.exec(bytes.toString('latin1', Math.max(0, end - 3), end))?.[1] ?? ''
       if (tail !== '' && (end > tail.length || atStart)) {
@@ -85,7 +85,7 @@ export function sealEventIds(signing: Signing): (chunk: Buffer) => Buffer {
   }
 }
 
-/** The target's id; undefined for what was not sealed for this session. */
+/** The target's id. Undefined if it was not sealed for this session. */
 export function unsealEventId(text: string, signing: Signing): string | undefined {
   const id = text.slice(0, -MAC - 1)
   return text === seal(id, signing) ? id : undefined

@@ -13,9 +13,9 @@ export interface Conversation {
   readonly stream?: Answer | undefined
   /** Targets are greeted with it, now and when they come back. */
   greetWith?(initialize: Request): void
-  /** What passes the stream of a target on, so that its events can be told from those of other clients. */
+  /** Returns the transform for a target's stream that binds its events to this client. */
   seal?(): (chunk: Buffer) => Buffer
-  /** Where the only target got a request as it was, without anybody knowing whether it takes such. */
+  /** Set where the only target got a request unchanged, and it is unknown whether the target supports it. */
   readonly doubt?: Doubt
 }
 

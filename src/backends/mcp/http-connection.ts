@@ -121,7 +121,7 @@ export class HttpConnection implements Connection {
     return () => stream.stop()
   }
 
-  /** The client's request as it is, and the target's reply as it comes. */
+  /** Forwards the client's request and the target's response unchanged. */
   forward(
     x: Exchange,
     method: 'POST' | 'GET',

@@ -6,14 +6,14 @@ import type { CallEvents, Flow, ListenEvents, TargetFailure } from './connection
 /** Bytes of messages queued for a client without an open stream; later messages are dropped. */
 const MAX_QUEUE = 1024 * 1024
 
-/** Bytes of messages queued for a client that does not read, while calls of others are in flight. */
+/** Bytes of messages queued for a client that does not read while other clients' calls are in flight. */
 const MAX_BEHIND = 16 * 1024 * 1024
 const UNREAD: TargetFailure = { message: 'the client does not read its stream', down: false }
 
 /** Notifications that no call causes. */
 const CHANGES = /^notifications\/(.*\/list_changed|resources\/updated)$/
 
-/** Where the messages come from. */
+/** The source of the messages. */
 export interface Reading {
   pause(): void
   resume(): void
@@ -22,14 +22,14 @@ export interface Reading {
 interface Pending {
   readonly events: CallEvents
   readonly token: RequestId | undefined
-  /** Its stream takes only what names it. */
+  /** Its stream carries only messages that identify it. */
   readonly tagged: boolean
 }
 
 /**
  * Assigns the messages of one stream to calls: replies by id, progress by token. The stream does not show which call a
  * server's request or other notification belongs to, so those go to the latest call: it is open, and a client accepts
- * messages on any stream. A client that does not read holds up nobody but itself.
+ * messages on any stream. A client that does not read delays only itself.
  */
 export class SharedChannel {
   readonly #pending = new Map<RequestId, Pending>()
@@ -37,7 +37,7 @@ export class SharedChannel {
   #queue: (Request | Notification)[] = []
   #queued = 0
   readonly #reading: Reading
-  /** Recipients that are full, and what they were sent since. */
+  /** Recipients that exert back-pressure, and the bytes sent to them since. */
   readonly #behind = new Map<Flow, number>()
   #waitsFor: Flow | undefined
 

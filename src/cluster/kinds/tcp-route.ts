@@ -17,5 +17,5 @@ const connectionRoute = (kind: 'TCPRoute' | 'UDPRoute') =>
     { spec: req(spec, 'How connections are routed.'), status: foreignStatus },
   )
 export const tcpRoute = connectionRoute('TCPRoute')
-/** What a client sends from one port is taken for a connection. */
+/** Datagrams from one client port count as a connection. */
 export const udpRoute = connectionRoute('UDPRoute')

@@ -194,7 +194,7 @@ function findConflict(listener: GatewayListener, placed: readonly GatewayListene
   )
 }
 
-/** TCP and UDP have ports of their own. */
+/** TCP and UDP ports are independent. */
 function meet(a: GatewayListener, b: GatewayListener): boolean {
   return a.port === b.port && (a.protocol === 'UDP') === (b.protocol === 'UDP')
 }

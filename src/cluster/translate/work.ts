@@ -74,7 +74,7 @@ export class Work {
   readonly files = new Map<string, DataEntry>()
   /** Temporary errors: a controller has yet to fetch what they name. */
   readonly awaited = new Set<string>()
-  /** `backendTLS` that a policy gives a whole ProxyBackend or Service, by its identity. */
+  /** The `backendTLS` that a policy sets on a whole ProxyBackend or Service, by its identity. */
   readonly tlsOfBackends = new Map<string, unknown>()
 
   constructor(cluster: ClusterView, options: TranslateOptions) {

@@ -159,7 +159,7 @@ const LINTS: readonly Lint[] = [
 
 type Visitor = (found: WrittenValue) => void
 
-/** Doubtful configuration: findings that are warnings or remarks and never keep a file from running. */
+/** Doubtful configuration: warnings and remarks, which never keep a file from running. */
 export function lint(file: Omit<LintedFile, 'sites' | 'visit' | 'visitTerms'>): void {
   const always: Visitor[] = []
   const visitors = new Map<string, Visitor[]>()

@@ -39,7 +39,7 @@ function answerTo({ method, params }: Request, server: McpStub): RpcOutcome {
     case 'server/discover':
       return { result: { supportedVersions: [], ...greeting(undefined) } }
     case 'tools/list':
-      // One that names no tools may have any.
+      // A server without a list of tools may have any.
       return { result: server.tools ? { tools: tools.map(shownTool) } : {} }
     case 'tools/call':
       return one(tools, 'name', params.name, 'tool', tool => toolResult(tool.result))

@@ -139,7 +139,7 @@ function lost(losses: readonly { readonly path: string }[] = []): string {
   return losses.length === 0 ? '' : `, lost: ${losses.map(({ path }) => path).join(', ')}`
 }
 
-/** A call to an agent in a few words. */
+/** A short description of a call to an agent. */
 export function agentCall({ method, task, state, error }: A2aFacts): string {
   return [method, task, state, error].filter(Boolean).join(' ')
 }

@@ -30,7 +30,7 @@ function guardOf(wrong: readonly string[], events: readonly TraceEvent[]): Trace
   return kinds.map(kind => guards.get(String(kind))?.event).find(event => event !== undefined)
 }
 
-/** The call to a provider after a guard's refusal ends because of the guard. */
+/** When a guard refuses a call to a provider, the call ends because of the guard. */
 function endOf(events: readonly TraceEvent[]): TraceEvent | undefined {
   const end = events.findLastIndex(ends)
   const last = events[end]

@@ -69,7 +69,7 @@ export interface McpRate {
 
 export interface A2aRate {
   readonly method: string
-  /** As the agent said last; empty where it said none. */
+  /** As last reported by the agent; empty if it reported none. */
   readonly state: string
   readonly requests: number
 }

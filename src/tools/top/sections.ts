@@ -40,7 +40,7 @@ export interface ShownRow {
 export interface Section {
   readonly id: SectionId
   readonly title: string
-  /** Said when there is no row; nothing: there is no such list then. */
+  /** Shown if there are no rows. Empty: the list itself is hidden. */
   readonly empty: string
   /** The first one names the row and takes the remaining width. */
   readonly columns: readonly Column[]

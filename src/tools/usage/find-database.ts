@@ -12,7 +12,7 @@ interface DatabasePlace extends InputPlace {
 
 const MAGIC = Buffer.from('SQLite format 3\0')
 
-/** The database that `path` is, or that the configuration there names. Throws a Failure `input`. */
+/** The database at `path`, or the one that the configuration there names. Throws a Failure `input`. */
 export async function findDatabase(path: string, place: DatabasePlace): Promise<string> {
   const { cwd, env } = place
   if (path !== '-' && startsWith(resolve(cwd, path), MAGIC)) return resolve(cwd, path)

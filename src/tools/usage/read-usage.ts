@@ -1,7 +1,7 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import { openRequestDatabase } from '../../files/request-database.ts'
 
-/** What requests can be grouped by: each an expression over a row. */
+/** Grouping keys: each is an expression over a row. */
 const GROUPS = {
   model: 'gen_ai_request_model',
   provider: 'gen_ai_provider_name',
@@ -27,14 +27,14 @@ const SUMS = `count(*) AS requests,
 
 export interface Sums {
   readonly requests: number
-  /** Answered with 400 or above, or not at all. */
+  /** Responses with 400 or above, and requests without a response. */
   readonly errors: number
   readonly inputTokens: number
   readonly outputTokens: number
   readonly totalTokens: number
-  /** US dollars; null where no price is known. */
+  /** US dollars; null without a known price. */
   readonly cost: number | null
-  /** Requests with tokens and without a price. */
+  /** Requests with tokens but without a price. */
   readonly unpriced: number
   readonly meanMs: number | null
 }
@@ -50,7 +50,7 @@ export interface UsageQuery {
   readonly since?: number | undefined
 }
 
-/** Adds up the requests of a database, the dearest group first. Throws a Failure `input`. */
+/** Aggregates the requests of a database, most expensive group first. Throws a Failure `input`. */
 export async function readUsage(file: string, { by, since }: UsageQuery): Promise<Usage> {
   const database = await openRequestDatabase(file, true).catch((error: unknown) => {
     throw unreadable(file, error)

@@ -10,7 +10,7 @@ export interface UsageLayout {
 
 const NUMBERS = ['requests', 'errors', 'input', 'output', 'tokens', 'cost', 'mean'] as const
 
-/** A line for each group, and one for all of them. */
+/** A line per group, and a total. */
 export function usageTable({ groups, total }: Usage, { by, paint, width }: UsageLayout): string {
   if (total.requests === 0) return 'no requests\n'
   const columns: Column[] = [
@@ -41,7 +41,7 @@ export function usageCsv({ groups }: Usage, by: readonly GroupName[]): string {
 
 function csvCell(value: string | number | null): string {
   const text = String(value ?? '')
-  // A spreadsheet would take these for formulas, and clients choose models and names.
+  // A spreadsheet would evaluate these as formulas, and clients choose models and names.
   const safe = typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe
 }

@@ -10,11 +10,11 @@ import { clientOf } from '../principal.ts'
 import type { Link } from '../targets.ts'
 import { type ListName, pagesOf } from './inventory.ts'
 
-/** ms that a target is taken to have what it listed. */
+/** ms for which a target's lists are cached. */
 const FRESH = 60_000
 /** Lists that are remembered; servers may give each client its own. */
 const MAX_SEEN = 1000
-/** What servers of sessions answer for a resource that they do not have. */
+/** The code of servers with sessions for a missing resource. */
 const RESOURCE_NOT_FOUND = -32002
 
 interface Seen {
@@ -23,8 +23,8 @@ interface Seen {
 }
 
 /**
- * Where rules hide something, what is hidden looks like what does not exist: both are refused here, after the target was
- * asked for its list, so that neither the answer nor its time tells them apart.
+ * Where rules hide items, a hidden item must look like a nonexistent one: both are refused here, after the target was
+ * asked for its list, so that neither the answer nor its timing distinguishes them.
  */
 export class KnownItems {
   readonly #clock: Clock
@@ -34,7 +34,7 @@ export class KnownItems {
     this.#clock = clock
   }
 
-  /** `then` with whether the item is there for this client, as far as its target lists such items. */
+  /** Calls `then` with whether the item exists for this client, as far as its target lists such items. */
   check(
     conversation: Conversation,
     link: Link,
@@ -56,11 +56,11 @@ export class KnownItems {
       if (names) this.#note(key, names)
       then(allowed && (names === undefined || names.has(name)))
     }
-    // What one page takes is what a resource takes that is not there.
+    // For a resource one page is read, which takes about as long as asking for a nonexistent one.
     pagesOf(list, conversation, [link], answer, true, decide, complete ? undefined : 1)
   }
 
-  /** The target says that what it has has changed. */
+  /** The target announced that its items changed. */
   forget(target: string): void {
     for (const key of [...this.#seen.keys()]) if (key.startsWith(`${target} `)) this.#seen.delete(key)
   }
@@ -71,7 +71,7 @@ export class KnownItems {
   }
 }
 
-/** Servers have resources that they do not list; their own word for one that is missing is put in ours. */
+/** Servers have resources that they do not list; their own error for a missing one is replaced by ours. */
 export function saysUnknown(said: Response | TargetFailure): boolean {
   const message = 'kind' in said ? said : said.http && readMessage(said.http.body)
   if (message?.kind !== 'response' || !isObject(message.value.error)) return false
@@ -85,7 +85,7 @@ function listOf({ kind, at }: NamedItem, name: string): ListName {
   return at === 'params.ref.uri' && name.includes('{') ? 'resources/templates/list' : 'resources/list'
 }
 
-/** Undefined where the target lists nothing of the kind. */
+/** Undefined if the target does not list items of this kind. */
 function namesIn(list: ListName, pages: readonly JsonObject[]): ReadonlySet<string> | undefined {
   const { key, name } = LIST_METHODS[list] as (typeof LIST_METHODS)[string]
   const lists = pages.map(page => page[key]).filter(Array.isArray) as unknown[][]

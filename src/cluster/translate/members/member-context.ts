@@ -163,7 +163,7 @@ function keySetAt(remote: Fields, ctx: MemberContext): KeySetPlace {
   )
 }
 
-/** `backendTLS`: undefined where it speaks none; without a word of its own, it is as usual for `https`. */
+/** `backendTLS`: undefined for none; without settings of its own, the defaults of `https` apply. */
 function placeAt(place: string, backendTLS: unknown): KeySetPlace {
   if (backendTLS === undefined) return { url: `http://${place}` }
   const said = Object.keys(asFields(backendTLS) ?? {}).length > 0

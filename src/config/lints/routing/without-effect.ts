@@ -15,7 +15,7 @@ interface Written {
   readonly tls?: object
 }
 
-/** What the first bytes of a connection are, and so the same for all listeners of a port. */
+/** The protocol that a connection begins with, which is therefore the same for all listeners of a port. */
 type Start = 'tls' | 'tcp' | 'http' | 'udp'
 
 function startOf({ protocol, tls }: Written): Start {

@@ -134,7 +134,7 @@ export function readUsage(value: unknown): ChatUsage | undefined {
   const completion = countOf(value.completion_tokens)
   return defined({
     input: prompt,
-    // Gemini's compatible endpoint omits the output count in some responses that have output.
+    // Gemini's compatible endpoint may report 0 output tokens although there is output.
     output:
       completion === 0 && total !== undefined && prompt !== undefined && total > prompt ? total - prompt : completion,
     total,

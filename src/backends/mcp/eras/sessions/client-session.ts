@@ -24,9 +24,9 @@ export interface SessionOptions {
   readonly clientVersion: string
   /** Distinguishes this process from others that served the session. */
   readonly nonce: string
-  /** What event ids are signed with. */
+  /** Signs event ids. */
   readonly key: Buffer
-  /** What is known of a client that has begun elsewhere. */
+  /** What is known of a client whose session began elsewhere. */
   readonly facts: ClientFacts
   /** Called once, when the session ends. `targets`: settle once slow targets are gone. */
   readonly onEnd: (session: ClientSession, targets: readonly Promise<void>[]) => void

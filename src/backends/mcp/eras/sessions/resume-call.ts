@@ -29,7 +29,7 @@ export function resumeCall(
   const [[target = '', event = ''] = []] = targets
   const link = session.targets.link(target)
   const lost = (): void => answer.finalEvent(errorReply(id, LOST))
-  // What may not have passed a guard goes to nobody.
+  // Messages that may not have passed a guard are withheld.
   if (!link || x.mcpGuards.length > 0) {
     lost()
     return

@@ -73,7 +73,7 @@ function listenTo(
   })
 }
 
-/** A resumption (`Last-Event-ID`) is between client and target, too. */
+/** Resumption (`Last-Event-ID`) involves the client and the target. */
 function passStream(
   connection: HttpConnection,
   session: ClientSession,

@@ -36,7 +36,7 @@ export class SessionService implements EraService {
   readonly #router: Router
   readonly #legacy: LegacyEndpoint
   readonly #eras: readonly Era[]
-  /** Of the event ids that this process gives out. */
+  /** For the event ids of this process. */
   readonly #nonce: string
 
   constructor(era: Era, { setup, store, router, eras }: EraPlace) {
@@ -237,7 +237,7 @@ export class SessionService implements EraService {
 
   #nameOf({ era, facts, principal, targets: { links } }: ClientSession): string {
     const { backend, sessionKey, runtime } = this.#setup
-    // A readable id would tell of the targets, and could be made up.
+    // A readable id would disclose the targets and could be forged.
     if (sessionKey === undefined) return ownId(runtime.worker, () => runtime.uuid())
     const targets = links.map(link => ({
       name: link.name,

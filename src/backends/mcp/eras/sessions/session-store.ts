@@ -24,7 +24,7 @@ interface Holder {
  * opening sessions.
  */
 export class SessionStore implements SessionHolder {
-  /** Of event ids, where the file has no key: they are good as long as their session. */
+  /** Signs event ids if no key is configured: they are valid as long as their session. */
   readonly key: Buffer = process.getBuiltinModule('node:crypto').randomBytes(32)
   readonly #backend: string
   readonly #clock: Clock

@@ -74,7 +74,8 @@ export class StatelessService implements EraService {
     const problem = problemOf(answer.x, request)
     const single = this.#isTransparent
     const { mcpRules, mcpGuards } = answer.x
-    // What is read on its way is no proof of what the target speaks: it is asked first.
+    // If rules or guards have to parse the messages, the target's era cannot be inferred from raw replies, so it is
+    // asked first.
     const transparent = single && mcpRules.length === 0 && mcpGuards.length === 0 && !this.#place.setup.toolGuard
     if (problem) answer.fail(400, id, problem)
     else if (REMOVED.has(method) || (!single && !isMcpMethod(method))) {
