@@ -91,7 +91,7 @@ export interface RouteGroup {
   readonly routes: readonly Route[]
 }
 
-/** Selects connections by server name and forwards them. */
+/** A route for connections, selected by server name. */
 export interface TcpRoute extends RouteFacts {
   /** Server names; empty for every connection. */
   readonly hostnames: readonly string[]

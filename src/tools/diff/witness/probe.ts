@@ -58,7 +58,7 @@ export function withHeaders(
   return [...fields.filter(([name]) => !names.has(name.toLowerCase())), ...Object.entries(changes)]
 }
 
-/** Of all others, the gateway looks at no more than that they name no host. */
+/** Whether the gateway would process the request: without a valid host and path, it only answers 400. */
 export function canArrive(request: DryRequest): boolean {
   try {
     askedFor(request)
