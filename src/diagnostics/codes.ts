@@ -537,6 +537,11 @@ export const CODES = {
     'sign-in that does not come back safely',
     'The provider sends browsers back to the `redirectURI` of `oidc`. No match of the route takes its path, so that no sign-in ever ends; or it is plain HTTP to another machine, where anybody on the way can read codes and cookies. Add a match, or write `https://`.',
   ),
+  GW593: entry(
+    'warning',
+    'MCP clients that find no sign-in page',
+    'A refusal of `mcpAuthentication` names the document that leads clients to the sign-in page, below `/.well-known/`. No match of a route takes its path, so that clients get 404 and give up. Add the match to the route of the endpoint.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

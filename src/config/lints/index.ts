@@ -62,6 +62,7 @@ import { corsAgainstCsrf } from './security/cors-against-csrf.ts'
 import { decisionCache } from './security/decision-cache.ts'
 import { failsOpen } from './security/fails-open.ts'
 import { literalSecret } from './security/literal-secret.ts'
+import { mcpDocuments } from './security/mcp-documents.ts'
 import { noRules } from './security/no-rules.ts'
 import { openAdmin } from './security/open-admin.ts'
 import { openProxy } from './security/open-proxy.ts'
@@ -86,6 +87,7 @@ const LINTS: readonly Lint[] = [
   failsOpen,
   unverifiedTls,
   signInReturn,
+  mcpDocuments,
   literalSecret,
   openProxy,
   decisionCache,

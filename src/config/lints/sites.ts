@@ -19,6 +19,16 @@ export function routesOf(config: Standalone): RouteSpec[] {
   ]
 }
 
+/** Whether a match of the route takes the path. Patterns are not analysed: they may. */
+export function takesPath({ matches }: RouteSpec, path: string): boolean {
+  return matches.some(({ path: match }) => {
+    if ('exact' in match && match.exact !== undefined) return match.exact === path
+    if (!('pathPrefix' in match) || match.pathPrefix === undefined) return true
+    const prefix = match.pathPrefix.replace(/\/$/, '')
+    return path === prefix || path.startsWith(`${prefix}/`)
+  })
+}
+
 /** Every place of the file that holds policies. */
 export function policySites(config: Standalone, pathOf: (part: object) => Path): PolicySite[] {
   const out: PolicySite[] = []

@@ -1,5 +1,5 @@
 import type { Lint, LintedFile, Policies } from '../lint.ts'
-import { type RouteSpec, routesOf } from '../sites.ts'
+import { routesOf, takesPath } from '../sites.ts'
 
 type Oidc = NonNullable<Policies['oidc']>
 
@@ -8,7 +8,7 @@ export const signInReturn: Lint = file => {
   for (const { policies } of file.sites) if (policies.oidc) findPlainHttp(policies.oidc, file)
   for (const route of routesOf(file.config)) {
     const oidc = (route.policies as Policies | undefined)?.oidc
-    if (oidc === undefined || takes(route, oidc.redirectURI.pathname)) continue
+    if (oidc === undefined || takesPath(route, oidc.redirectURI.pathname)) continue
     file.report({
       code: 'GW592',
       message: `no match of this route takes \`${oidc.redirectURI.pathname}\`, where browsers come back to`,
@@ -30,15 +30,5 @@ function findPlainHttp(oidc: Oidc, file: LintedFile): void {
     at: 'value',
     label: 'anybody on the way can read them',
     help: 'write `https://`; plain HTTP is for development on one machine, `http://localhost`',
-  })
-}
-
-/** Patterns are not analysed. */
-function takes({ matches }: RouteSpec, path: string): boolean {
-  return matches.some(({ path: match }) => {
-    if ('exact' in match && match.exact !== undefined) return match.exact === path
-    if (!('pathPrefix' in match) || match.pathPrefix === undefined) return true
-    const prefix = match.pathPrefix.replace(/\/$/, '')
-    return path === prefix || path.startsWith(`${prefix}/`)
   })
 }
