@@ -163,14 +163,14 @@ function matchRoute(x: Exchange, holder: Listener | RouteGroup, origin: Origin, 
 function startDeadline(x: Exchange, passage: Passage, out: Downstream, runtime: Runtime): void {
   const limit = passage.route?.timeout.request
   if (limit === undefined) return
+  x.timeLimit = limit
   passage.deadline = runtime.clock.after(limit, () => {
-    if (out.state === 'ended') return
+    // A response that has begun may take longer.
+    if (out.state !== 'waiting') return
     if (x.trace && passage.route) traceDeadline(x, passage.route, limit)
-    if (out.state === 'streaming') {
-      x.error = 'request timeout'
-      x.reason = 'Timeout'
-      out.cut()
-    } else void answerFailure(x, new GatewayError('requestTimeout'), passage, out, runtime)
+    const { status, message } = new GatewayError('requestTimeout')
+    const body = x.errorBody?.(status, message)
+    void answerFailure(x, new GatewayError('requestTimeout', body ? { body } : {}), passage, out, runtime)
     x.abort()
   })
 }

@@ -2,6 +2,7 @@ import type { Readable } from 'node:stream'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { CallPurpose, RequestSpan } from '../trace/span.ts'
 import type { TraceScope } from '../trace/trace-event.ts'
+import type { BackendFacts } from './backend-facts.ts'
 import type { Reason } from './errors.ts'
 import type { FieldChange } from './field-change.ts'
 import { HeaderList } from './headers.ts'
@@ -243,19 +244,16 @@ export class Exchange {
   matchedPath:
     | { readonly exact?: string; readonly pathPrefix?: string; readonly regex?: { readonly source: string } }
     | undefined
-  backend:
-    | {
-        /** Unset if only a name is known. */
-        readonly key?: string
-        readonly name: string
-        readonly kind: string
-        readonly protocol: 'http' | 'tcp' | 'a2a' | 'mcp' | 'llm'
-      }
-    | undefined
+  backend: BackendFacts | undefined
   /** The protocol that the client asks to switch to (`websocket`); undefined for an ordinary request. */
   upgrade: string | undefined
   /** True once a policy has set the authority; the upstream's name no longer overrides it. */
   authorityFixed = false
+
+  /** ms from the start to the response head; unset for no limit. */
+  timeLimit: number | undefined
+  /** How the client reads errors, where that is known. */
+  errorBody: ((status: number, message: string) => { readonly type: string; readonly text: string }) | undefined
 
   readonly auth: AuthFacts = {}
   llm: LlmFacts | undefined

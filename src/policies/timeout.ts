@@ -21,7 +21,7 @@ const schema = object(
 
 const inCluster = object(
   'timeouts',
-  { request: opt(resourceDuration(1), 'From sending to the backend until the whole response is there.') },
+  { request: opt(resourceDuration(1), 'From the start of the request to the response headers, with delays and retries.') },
   { atLeastOneOf: [['request']] },
 )
 

@@ -11,6 +11,7 @@ import { Conversion } from '../../llm/chat/conversion.ts'
 import type { JsonObject } from '../../llm/chat/json.ts'
 import { Untranslatable } from '../../llm/chat/losses.ts'
 import { PlainConversion } from '../../llm/chat/plain-conversion.ts'
+import { errorBody } from '../../llm/error-body.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { openAiErrors } from '../../llm/formats/completions/errors.ts'
 import { detect } from '../../llm/formats/detect.ts'
@@ -34,7 +35,8 @@ import { followSession } from './realtime/session.ts'
 import { askedModel, sessionHeaders, withModel } from './realtime/session-request.ts'
 import { relayReply, watchReply } from './reply.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
-import { parametersIn } from './request-parameters.ts'
+import { modelIn, parametersIn } from './request-parameters.ts'
+import { STALL_LIMIT, watchStall } from './stall-watch.ts'
 import { withinLimits } from './token-limits.ts'
 
 /** What the caller of a provider knows beyond the request. */
@@ -92,6 +94,7 @@ interface Call {
 
 function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonBody): void {
   const { to, x } = call
+  call.client.errorBody = (status, message) => errorBody(format.errors, status, message)
   const facts: LlmFacts = tell(call, {
     provider: to.provider,
     streaming: body.get('stream') === true,
@@ -188,7 +191,7 @@ function callNative(
   const bytes = editedLast(body, to, x).bytes()
   delete facts.request
   const path = to.upstreamPath(format.name, x.request.path, { model, stream, converted: false })
-  send(call, { path, headers, body: bytes }, cancel =>
+  send(call, { path, headers, body: bytes, watched: true }, cancel =>
     relayReply(
       {
         ...replyContext(call, format, format.errors, facts, cancel),
@@ -232,7 +235,13 @@ function callConverted(
   emit(x, facts)
   delete facts.request
   const path = to.upstreamPath(target, x.request.path, { model, stream, converted: true })
-  const request = { path, headers, body: Buffer.from(JSON.stringify(sent)), at: to.elsewhere[target] }
+  const request = {
+    path,
+    headers,
+    body: Buffer.from(JSON.stringify(sent)),
+    at: to.elsewhere[target],
+    watched: true,
+  } as const
   send(call, request, cancel =>
     convertReply(
       {
@@ -343,11 +352,6 @@ function converse(call: Call, on: ResponseHandler, chosen: string | undefined): 
 /** For requests that pass through. */
 const NO_MODEL = { model: '', stream: false, converted: false }
 
-function modelIn(body: JsonBody | undefined): string {
-  const model = body?.get('model')
-  return typeof model === 'string' ? model : 'unknown'
-}
-
 function replyContext(
   { runtime, x }: Call,
   format: ReplyReader,
@@ -359,29 +363,29 @@ function replyContext(
   return { format, errors, facts, clock, startedAt: clock.mono(), cancel, done: () => emit(x, facts) }
 }
 
+type Sent = Pick<UpstreamRequest, 'path' | 'headers' | 'body' | 'upgrade'> & {
+  readonly at?: Target | undefined
+  /** The reply may not stall. */
+  readonly watched?: boolean
+}
+
 function send(
-  { runtime, to, x, timeout, upstream }: Call,
-  {
-    at = to.target,
-    ...request
-  }: Pick<UpstreamRequest, 'path' | 'headers' | 'body' | 'upgrade'> & { at?: Target | undefined },
+  { runtime, to, x, client, timeout, upstream }: Call,
+  { at = to.target, watched = false, ...request }: Sent,
   handler: (cancel: () => void) => ResponseHandler,
 ): void {
   const { method, authority } = x.request
+  const limit = timeout || client.timeLimit || STALL_LIMIT
   const whole = {
     method,
     authority: at.named && !x.authorityFixed ? authorityOf(at) : authority,
     ...request,
-    timeout,
+    timeout: watched && x.llm?.streaming ? limit : timeout,
     purpose: PRIMARY.Llm,
   }
-  const call = dispatch(
-    runtime,
-    x,
-    at,
-    whole,
-    handler(() => call.cancel()),
-  )
+  const cancel = (): void => call.cancel()
+  const on = handler(cancel)
+  const call = dispatch(runtime, x, at, whole, watched ? watchStall(limit, runtime.clock, cancel, on) : on)
   upstream.cancel = () => call.cancel()
 }
 

@@ -15,6 +15,7 @@ import { type Usage, UsageRecorder } from '../../llm/usage.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import { HeldReply } from './held-reply.ts'
+import { isContent } from './native-stream.ts'
 import { errorInDialect } from './reply-context.ts'
 
 /** Bytes of a response that is converted whole, and of one event of a stream. */
@@ -234,18 +235,16 @@ class ConvertedStream implements ChunkSink {
 
   #watch(event: ChatEvent): void {
     const { facts, clock, startedAt } = this.#ctx
+    if (!this.#spoke && isContent(event)) {
+      this.#spoke = true
+      facts.timeToFirstToken = clock.mono() - startedAt
+    }
     switch (event.type) {
       case 'start':
         if (event.model !== undefined) facts.responseModel = event.model
         break
       case 'usage':
         this.#recorder.add(event.usage)
-        break
-      case 'open':
-      case 'delta':
-      case 'stop':
-        if (!this.#spoke) facts.timeToFirstToken = clock.mono() - startedAt
-        this.#spoke = true
         break
       case 'error':
         this.#failed = event.error

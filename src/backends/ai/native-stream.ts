@@ -3,7 +3,7 @@ import type { HeaderList } from '../../http/headers.ts'
 import { keepChunk } from '../../http/keep-chunk.ts'
 import { SseReader } from '../../http/sse.ts'
 import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
-import type { ChatFormat, LlmError } from '../../llm/chat/chat.ts'
+import type { ChatEvent, ChatFormat, LlmError } from '../../llm/chat/chat.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
@@ -64,11 +64,16 @@ export class HeldStream implements ChunkSink {
 
   end(trailers?: readonly string[]): void {
     if (this.#over) return
-    if (!this.#client && this.#size === 0) {
-      this.#refuse('the provider sent an empty stream')
-      return
+    if (!this.#client) {
+      this.#look(LAST_LINE)
+      if (!this.#speaks) {
+        this.#refuse(
+          this.#size === 0 ? 'the provider sent an empty stream' : 'the provider ended the stream without a reply',
+        )
+        return
+      }
+      this.#release()
     }
-    if (!this.#client) this.#release()
     this.#client?.end(trailers)
   }
 
@@ -101,7 +106,7 @@ export class HeldStream implements ChunkSink {
     if (this.#speaks) return
     for (const event of this.#events.read({ name, data: data.toString('utf8') })) {
       if (event.type === 'error') this.#failed = event.error
-      else if (event.type !== 'start' && event.type !== 'usage' && event.type !== 'lost') this.#speaks = true
+      else if (isContent(event)) this.#speaks = true
     }
   }
 
@@ -120,6 +125,15 @@ export class HeldStream implements ChunkSink {
     this.#ctx.done()
     this.#on.fail(errorInDialect(this.#ctx.errors, new GatewayError('llmResponse', { detail })))
   }
+}
+
+/** Terminates an event that lacks its blank line. */
+const LAST_LINE = Buffer.from('\n\n')
+
+/** Whether the client has got something of the reply with it. */
+export function isContent(event: ChatEvent): boolean {
+  if (event.type === 'open') return event.kind === 'toolCall'
+  return event.type === 'delta' || event.type === 'stop' || event.type === 'end'
 }
 
 /** The final event of each format. A stream without one was cut off. */

@@ -23,3 +23,8 @@ export function parametersIn(body: JsonBody): Readonly<Record<string, string | n
   }
   return found
 }
+
+export function modelIn(body: JsonBody | undefined): string {
+  const model = body?.get('model')
+  return typeof model === 'string' ? model : 'unknown'
+}
