@@ -2,13 +2,13 @@ import type { Readable } from 'node:stream'
 import type { Origin } from '../diagnostics/diagnostic.ts'
 import type { CallPurpose, RequestSpan } from '../trace/span.ts'
 import type { TraceScope } from '../trace/trace-event.ts'
-import type { BackendFacts } from './backend-facts.ts'
 import type { Reason } from './errors.ts'
+import type { BackendFacts } from './facts/backend-facts.ts'
+import type { GuardCheck, LlmFacts, TokenLimit } from './facts/llm-facts.ts'
 import type { FieldChange } from './field-change.ts'
 import { HeaderList } from './headers.ts'
-import type { GuardCheck, LlmFacts, TokenLimit } from './llm-facts.ts'
 
-export type { CostCatalog, GuardCheck, LlmCost, LlmFacts, TokenLimit } from './llm-facts.ts'
+export type { CostCatalog, GuardCheck, LlmCost, LlmFacts, TokenLimit } from './facts/llm-facts.ts'
 
 /** The request line and header fields. Policies modify it; the upstream receives the result. */
 export interface RequestHead {

@@ -21,7 +21,12 @@ const schema = object(
 
 const inCluster = object(
   'timeouts',
-  { request: opt(resourceDuration(1), 'From the start of the request to the response headers, with delays and retries.') },
+  {
+    request: opt(
+      resourceDuration(1),
+      'From the start of the request to the response headers, with delays and retries.',
+    ),
+  },
   { atLeastOneOf: [['request']] },
 )
 
