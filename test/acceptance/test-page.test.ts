@@ -53,3 +53,8 @@ test('docs/mcp-authentication.md shows how to prove whose token a target gets', 
   const failed = await gwctl(folder)
   expect([failed.code, failed.out]).toEqual([1, expect.stringContaining('upstream.header.authorization')])
 })
+
+test('docs/refusals.md shows what clients are told', async () => {
+  expect(filesOf('refusals.md')).toEqual(['refusals.yaml', 'refusals.gwtest.yaml'])
+  expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 2 passed'), err: '' })
+})
