@@ -1,12 +1,12 @@
 import { isObject, type JsonObject, type Notification, notificationOf, type Request, requestOf } from './message.ts'
 
-/** What a client has asked one target to remember. */
+/** The session state that a client has set on a target. */
 export interface Wishes {
   readonly level: unknown
   readonly subscribed: ReadonlySet<string>
 }
 
-/** Asks a target that was started anew for what its client had asked the one before. */
+/** Requests that restore the client's session state on a restarted target. */
 export function repeatedWishes({ level, subscribed }: Wishes, ownId: () => string): Request[] {
   return [
     ...(level === undefined ? [] : [requestOf(ownId(), 'logging/setLevel', { level })]),
@@ -14,7 +14,7 @@ export function repeatedWishes({ level, subscribed }: Wishes, ownId: () => strin
   ]
 }
 
-/** Tells the client that a target has forgotten it: whatever it has read there may be otherwise now. */
+/** Notifications that a target has lost the session: anything that the client read there may have changed. */
 export function forgetting(target: string, capabilities: JsonObject, { subscribed }: Wishes): Notification[] {
   const changes = ['tools', 'prompts', 'resources'].flatMap(kind => {
     const offered = capabilities[kind]

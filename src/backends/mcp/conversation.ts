@@ -9,9 +9,9 @@ export interface Conversation {
   readonly era: Era
   readonly targets: Targets
   readonly calls: Calls
-  /** For what no call asked for, if the client listens. */
+  /** The client's stream for unsolicited messages, if it has one. */
   readonly stream?: Answer | undefined
-  /** Targets are greeted with it, now and when they come back. */
+  /** Sets the handshake with targets, including those that reconnect. */
   greetWith?(initialize: Request): void
   /** Returns the transform for a target's stream that binds its events to this client. */
   seal?(): (chunk: Buffer) => Buffer

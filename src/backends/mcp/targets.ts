@@ -63,9 +63,9 @@ export class Link {
   waiting: ((failure?: TargetFailure) => void)[] = []
   failures = 0
   retryAt = 0
-  /** The next target under this name knows nothing of the session. */
+  /** The target that replaces this one will have lost the session. */
   forgets = false
-  /** For the client, once it can be told. */
+  /** Notifications for the client, sent when possible. */
   news: Notification[] = []
   #level: unknown
   readonly #subscribed = new Set<string>()
@@ -79,14 +79,14 @@ export class Link {
     return this.target.name
   }
 
-  /** Notes what the target has promised to remember. */
+  /** Records the session state that the target has confirmed. */
   keeps({ method, params }: Request): void {
     if (method === 'logging/setLevel') this.#level = params.level
     else if (method === 'resources/subscribe') this.#subscribed.add(String(params.uri))
     else if (method === 'resources/unsubscribe') this.#subscribed.delete(String(params.uri))
   }
 
-  /** Asks a target that knows nothing of the session for what its client had asked, and has the client told. */
+  /** Restores the session state of a target that has lost it, and notifies the client. */
   remind(x: Exchange): void {
     if (!this.forgets) return
     this.forgets = false

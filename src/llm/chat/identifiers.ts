@@ -16,7 +16,7 @@ export function wordsOf(longest: number): IdentifierRule {
 export class Identifiers {
   readonly #rule: IdentifierRule
   readonly #sent = new Map<string, string>()
-  /** As sent, and as the client knows them. */
+  /** Name as sent to client's name. */
   readonly #given: Map<string, string>
 
   constructor(rule: IdentifierRule, given: Map<string, string> = new Map()) {

@@ -31,7 +31,7 @@ export function renderText({ changes, requests }: Diff, { paint, width }: TextOp
   return page.text
 }
 
-/** Nobody reads more of them at once. */
+/** More would not be read at once. */
 const MOST_REQUESTS = 30
 
 /** From this many objects that differ in the same way, the first ones represent all. */

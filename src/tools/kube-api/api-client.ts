@@ -27,7 +27,7 @@ export interface ClientOptions {
   readonly maxAnswer: number
 }
 
-/** 500 of the largest objects that a store of Kubernetes takes would not fit; no list of a cluster comes near it. */
+/** Large enough for any real list, though not for 500 objects of the maximum size that Kubernetes stores. */
 const DEFAULTS: ClientOptions = { timeout: 30_000, maxAnswer: 128 * 1024 * 1024 }
 /** A busy server says when to retry. */
 const ATTEMPTS = 4

@@ -12,7 +12,7 @@ import { type ListName, pagesOf } from './inventory.ts'
 
 /** ms for which a target's lists are cached. */
 const FRESH = 60_000
-/** Lists that are remembered; servers may give each client its own. */
+/** Cached lists; servers may give each client its own. */
 const MAX_SEEN = 1000
 /** The code of servers with sessions for a missing resource. */
 const RESOURCE_NOT_FOUND = -32002

@@ -38,7 +38,7 @@ export const NAMES: SettingNames = {
   cacheKey: 'prompt_cache_key',
 }
 
-/** Settings that change nothing of the reply that a client waits for. */
+/** Settings without effect on the response that a client waits for. */
 const IDLE = ['store', 'safety_identifier', 'prompt_cache_retention']
 
 const KNOWN = new Set([

@@ -144,7 +144,7 @@ function writeTurns(chat: Chat, losses: Losses): JsonObject[] {
   return messages
 }
 
-/** Thinking opens a message of the model; results open one of the user. */
+/** Thinking comes first in a message of the model, results in one of the user. */
 function rank({ type }: JsonObject): number {
   return type === 'tool_result' ? 0 : 1
 }
