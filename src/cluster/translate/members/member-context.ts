@@ -56,7 +56,7 @@ export class MemberContext implements ClusterContext {
       case 'ProxyBackend':
         return this.keep({ backend: nameOf(to.backend) }, ref)
       case 'InferencePool':
-        this.lose(ref, `InferencePool ${nameOf(to.pool)} cannot be called by a policy`)
+        this.errors.push(`${what}: InferencePool ${nameOf(to.pool)} cannot be called by a policy`)
         return undefined
       case 'problem':
         this.errors.push(`${what}: ${to.condition.message}`)
@@ -89,6 +89,8 @@ export class MemberContext implements ClusterContext {
     const own = asText(remote.url)
     const { url, backendTLS } = own === undefined ? keySetAt(remote, this) : { url: own }
     if (url === undefined) return undefined
+    // The replica fetches it when it is needed.
+    if (this.work.options.live) return defined({ url, backendTLS, cacheDuration: remote.cacheDuration })
     const error = `jwks keyset for ${JSON.stringify(url)} isn't available (not yet fetched or fetch failed)`
     this.errors.push(error)
     this.work.awaited.add(error)

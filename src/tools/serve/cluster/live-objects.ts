@@ -1,6 +1,7 @@
 import { decodeResources, type Engines } from '../../../cluster/resources/decode-resources.ts'
 import { liveResource } from '../../../cluster/resources/live-resource.ts'
-import type { Resource, Written } from '../../../cluster/resources/resource.ts'
+import { labelOf, type Resource, type Written } from '../../../cluster/resources/resource.ts'
+import { salvaged } from '../../../cluster/resources/salvage.ts'
 import { idOf } from '../../../cluster/translate/cluster-view.ts'
 import type { Diagnostic } from '../../../diagnostics/diagnostic.ts'
 import { asFields, type Fields } from '../../../schema/untyped.ts'
@@ -14,7 +15,7 @@ export interface LiveObject {
   /** Invalid expressions. */
   readonly faults?: readonly string[]
   /** Why it is invalid. */
-  readonly refused?: readonly Diagnostic[]
+  readonly refused?: readonly string[]
 }
 
 /** All objects reported by the API server, with the changes since the last `settle`. */
@@ -22,6 +23,12 @@ export class LiveObjects {
   readonly #objects = new Map<string, LiveObject>()
   readonly #engines: Engines = {}
   #changed = new Set<string>()
+  readonly #refused: (object: string, reasons: readonly string[]) => void
+
+  /** `refused` is called for each object that has mistakes. */
+  constructor(refused: (object: string, reasons: readonly string[]) => void = () => {}) {
+    this.#refused = refused
+  }
 
   /** `changed` is false if at most its status or version differ. */
   put(raw: Fields): { readonly id: string; readonly changed: boolean } | undefined {
@@ -112,14 +119,12 @@ export class LiveObjects {
     const found: Diagnostic[] = []
     const [resource] = await decodeResources([written], this.#engines, found)
     const errors = found.filter(({ severity }) => severity === 'error')
-    const refused = errors.filter(({ code }) => !code.startsWith('GW3'))
-    if (!resource || refused.length > 0) return { ...object, refused }
-    if (errors.length === 0) return { ...object, resource }
-    return {
-      ...object,
-      resource,
-      faults: errors.map(({ path, message }) => `${path.replace(/^spec\./, '')}: ${message}`),
-    }
+    if (resource && errors.length === 0) return { ...object, resource }
+    const faults = errors.map(({ path, message }) => `${path.replace(/^spec\./, '')}: ${message}`)
+    const readable = resource && errors.every(({ code }) => code.startsWith('GW3')) ? resource : undefined
+    const kept = readable ?? (resource && salvaged(resource))
+    this.#refused(labelOf(written), faults)
+    return kept ? { ...object, resource: kept, faults } : { ...object, refused: faults }
   }
 }
 

@@ -87,7 +87,9 @@ class ClusterReplica {
   readonly #options: ClusterServing
   readonly #parts: Parts
   readonly #log: Logger
-  readonly #objects = new LiveObjects()
+  readonly #objects = new LiveObjects((object, reasons) =>
+    this.#log.log('warn', 'an object has mistakes', { object, error: reasons.join('; ') }),
+  )
   readonly #compiler: LiveCompiler
   readonly #statuses: StatusWriter
   readonly #leader: Leader

@@ -171,3 +171,61 @@ test('counts of routes change by what has been added', () => {
     { name: 'b', attachedRoutes: 0 },
   ])
 })
+
+const ROUTE = { name: 'r1', kind: 'HTTPRoute', group: 'gateway.networking.k8s.io' }
+const mistaken = (spec: object) =>
+  named('AgentgatewayPolicy', 'p', { spec: { targetRefs: [ROUTE], ...spec } }, 'agentgateway.dev/v1alpha1')
+const SOUND = { headerModifiers: { request: { set: [{ name: 'x-a', value: 'b' }] } } }
+
+test.each<[string, object, string[], string]>([
+  [
+    'a field of a newer release',
+    { traffic: { ...SOUND, cors: { newer: true } } },
+    ['requestHeaderModifier'],
+    'traffic.cors',
+  ],
+  [
+    'one in a guard: nobody passes',
+    { traffic: { ...SOUND, basicAuthentication: { newer: true } } },
+    ['authorization', 'requestHeaderModifier'],
+    'traffic.basicAuthentication',
+  ],
+  ['a guard over backends', { backend: { mcp: { authorization: { newer: true } } } }, ['authorization'], 'backend.mcp'],
+])('a policy with a mistake: %s', async (_, spec, inForce, place) => {
+  await using host = await startGateway('{}')
+  const { runtime, state } = host.gateway
+  const told: string[] = []
+  const objects = new LiveObjects((object, reasons) => told.push(`${object}: ${reasons.join()}`))
+  const { start } = world(1)
+  for (const item of [...start.filter(({ kind }) => kind !== 'AgentgatewayPolicy'), route(1, () => 0), mistaken(spec)])
+    objects.put(item as Item)
+  const live = { className: 'ours', addressOf: () => ({ listen: undefined, published: ['192.0.2.1'] }) }
+  const compiler = new LiveCompiler({ runtime, state, env: {}, config: {} }, live)
+  const { snapshot, statuses } = await compiler.compile(await objects.settle(), objects)
+  const made = snapshot.binds.flatMap(({ listeners }) => listeners.flatMap(({ routes }) => routes))
+  const { pipeline } = made.find(({ name }) => name === 'r1')!
+  expect(pipeline.steps.map(({ policy }) => policy).sort()).toEqual(inForce)
+  const status = JSON.stringify(statuses.find(({ resource }) => resource.name === 'p')?.status)
+  expect(status).toContain('PartiallyValid')
+  expect(status).toContain(place)
+  expect(told).toEqual([expect.stringContaining(`AgentgatewayPolicy prod/p: ${place}`)])
+})
+
+test('a backend with a mistake answers nothing, and says so', async () => {
+  await using host = await startGateway('{}')
+  const { runtime, state } = host.gateway
+  const objects = new LiveObjects()
+  const ref = { group: 'agentgateway.dev', kind: 'AgentgatewayBackend', name: 'b' }
+  const { start } = world(1)
+  const item = route(1, () => 0)
+  const spec = { parentRefs: [{ name: 'edge' }], rules: [{ backendRefs: [ref] }] }
+  const backend = named('AgentgatewayBackend', 'b', { spec: { static: { host: 'a.test', port: 80, newer: 1 } } })
+  for (const each of [...start, { ...item, spec }, { ...backend, apiVersion: 'agentgateway.dev/v1alpha1' }])
+    objects.put(each as Item)
+  const live = { className: 'ours', addressOf: () => ({ listen: undefined, published: ['192.0.2.1'] }) }
+  const compiler = new LiveCompiler({ runtime, state, env: {}, config: {} }, live)
+  const { snapshot, statuses } = await compiler.compile(await objects.settle(), objects)
+  const made = snapshot.binds.flatMap(({ listeners }) => listeners.flatMap(({ routes }) => routes))
+  expect(made.find(({ name }) => name === 'r1')?.backends.map(({ backend: { kind } }) => kind)).toEqual(['invalid'])
+  expect(JSON.stringify(statuses.find(({ resource }) => resource.name === 'b')?.status)).toContain('TranslationError')
+})
