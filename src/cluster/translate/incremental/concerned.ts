@@ -159,7 +159,8 @@ export function concernedBy(
   const policies = aimedAt(routes, own as Resource[], changes, all, most)
   if (!policies || routes.size > most) return undefined
   const known = [...routes].map(id => all.get(id)).filter(each => each !== undefined)
-  return known.every(route => !delegates(specOf(route))) ? { routes, policies, reattached } : undefined
+  const alone = known.every(route => !delegates(specOf(route)) && !hasTwin(route, all))
+  return alone ? { routes, policies, reattached } : undefined
 }
 
 /** The Service itself, or those whose endpoints a slice holds. */
@@ -224,12 +225,15 @@ function standsAlone(change: Change, all: ById, mentions: Mentions): boolean {
   // Routes of connections are tried in order, so their position matters.
   if (kind !== 'HTTPRoute' && kind !== 'GRPCRoute') return false
   if (before && after && identity(before) !== identity(after)) return false
-  // A GRPCRoute with the name of an HTTPRoute is renamed in the file.
-  const twin = kind === 'HTTPRoute' ? 'GRPCRoute' : 'HTTPRoute'
-  if (all.has(`${twin}/${route.namespace}/${route.name}`)) return false
+  if (hasTwin(route, all)) return false
   const versions = [before, after].filter(each => each !== undefined)
   if (versions.some(each => delegates(specOf(each))) || mentions.mayHandTo(route)) return false
   return attachesAlike(change) || versions.every(each => reachesRoutesAlone(each, mentions))
+}
+
+/** Whether a route of another kind has its name: both become routes of the file, or one of them is renamed. */
+function hasTwin({ kind, namespace, name }: Resource, all: ById): boolean {
+  return [...ROUTES].some(other => other !== kind.kind && all.has(`${other}/${namespace}/${name}`))
 }
 
 function identity({ raw }: Resource): string {

@@ -1,5 +1,6 @@
 import type { Engines } from '../../../config/engines.ts'
-import type { Listener, Route, Snapshot } from '../../../config/snapshot.ts'
+import type { Listener, Snapshot } from '../../../config/snapshot.ts'
+import type { RouteFacts } from '../../../http/exchange.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { asFields, asItems, type Fields } from '../../../schema/untyped.ts'
 import { checkReferences } from '../../resources/check-references.ts'
@@ -178,25 +179,34 @@ export function withAttached(status: Status, attached: ReadonlyMap<string, numbe
 /** The whole snapshot with some resources' routes replaced in place; new ones come last. */
 function spliced(whole: Snapshot, part: Snapshot, ids: ReadonlySet<string>, policies: ReadonlySet<Resource>): Snapshot {
   const own = new Set([...ids].map(id => id.slice(id.indexOf('/') + 1)))
-  const nameOf = ({ namespace, name }: Route) => `${namespace}/${name}`
   const made = new Map(part.binds.flatMap(({ listeners }) => listeners.map(each => [each.key, each] as const)))
   const replaced = (listener: Listener): Listener => {
-    const routes = (made.get(listener.key)?.routes ?? []).filter(route => own.has(nameOf(route)))
-    if (routes.length === 0 && !listener.routes.some(route => own.has(nameOf(route)))) return listener
-    const waiting = Map.groupBy(routes, nameOf)
-    const inPlace = listener.routes.flatMap(route => {
-      const name = nameOf(route)
-      if (!own.has(name)) return [route]
-      const found = waiting.get(name) ?? []
-      waiting.delete(name)
-      return found
-    })
-    return { ...listener, routes: [...inPlace, ...[...waiting.values()].flat()] }
+    const { routes = [], tcpRoutes = [] } = made.get(listener.key) ?? {}
+    return {
+      ...listener,
+      routes: inPlace(listener.routes, routes, own),
+      tcpRoutes: inPlace(listener.tcpRoutes, tcpRoutes, own),
+    }
   }
   const binds = whole.binds.map(bind => ({ ...bind, listeners: bind.listeners.map(replaced) }))
   part.credentials.addAll(whole.credentials)
   const redacted = policies.size === 0 ? whole.redacted : withPolicies(whole.redacted, part.redacted, policies)
   return { ...whole, binds, credentials: part.credentials, redacted }
+}
+
+function inPlace<R extends RouteFacts>(all: readonly R[], made: readonly R[], own: ReadonlySet<string>): readonly R[] {
+  const nameOf = ({ namespace, name }: R) => `${namespace}/${name}`
+  const isOwn = (route: R) => own.has(nameOf(route))
+  const waiting = Map.groupBy(made.filter(isOwn), nameOf)
+  if (waiting.size === 0 && !all.some(isOwn)) return all
+  const kept = all.flatMap(route => {
+    const name = nameOf(route)
+    if (!own.has(name)) return [route]
+    const found = waiting.get(name) ?? []
+    waiting.delete(name)
+    return found
+  })
+  return [...kept, ...[...waiting.values()].flat()]
 }
 
 /** Replaces the policies that dumps show. */

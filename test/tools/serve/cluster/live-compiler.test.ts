@@ -60,6 +60,14 @@ function route(i: number, roll: (sides: number) => number): Item {
   return { ...item, metadata: { ...item.metadata, labels: { app: `a${i % 3}` } } as Item['metadata'] }
 }
 
+/** Of the same names as other routes. */
+function connection(i: number, roll: (sides: number) => number): Item {
+  const backendRefs = [{ name: `s${roll(6)}`, port: 80 }]
+  return named('TCPRoute', i === 0 ? 'r0' : `t${i}`, {
+    spec: { parentRefs: [{ name: 'raw' }], rules: [{ backendRefs }] },
+  })
+}
+
 function policy(i: number, roll: (sides: number) => number): Item {
   const at = { group: 'gateway.networking.k8s.io', kind: roll(9) ? 'HTTPRoute' : 'Gateway' }
   const aim =
@@ -77,12 +85,16 @@ function world(random: number) {
     gateway('edge', {}),
     gateway('inner', { hostname: '*.a.test', port: 81 }),
     ...[0, 1, 2, 3, 4].flatMap(i => [service(i), slice(i, i)]),
+    gateway('raw', { protocol: 'TCP', port: 82 }),
+    ...[0, 1, 2].map(i => connection(i, roll)),
     ...Array.from({ length: 12 }, (_, i) => route(i, roll)),
     ...[0, 1, 2].map(i => policy(i, roll)),
   ]
   /** What one step changes: an object and whether it is there afterwards. */
   const step = (): readonly [Item, boolean] => {
-    switch (roll(8)) {
+    switch (roll(9)) {
+      case 4:
+        return [connection(roll(4), roll), roll(5) > 0]
       case 0:
         return [slice(roll(7), roll(200)), roll(5) > 0]
       case 1:
@@ -148,7 +160,7 @@ async function follow(seed: number, steps: number) {
 }
 
 /** More of them find what these do not: each must hold. */
-const SEEDS = [3, 8]
+const SEEDS = [3, 8, 9]
 
 test('after any change the same is served and said as if everything were compiled again', async () => {
   for (const seed of SEEDS) expect(await follow(seed, 30)).toBeGreaterThan(8)
