@@ -165,14 +165,13 @@ export class Answer implements Flow {
     this.end()
   }
 
-  /** Begins a message whose bytes follow through `raw`; `finishEvent` ends it and the stream. */
+  /** Begins a message whose bytes follow through `raw`; `endEvent` ends it and the stream. */
   beginEvent(): void {
     this.raw(EVENT_START)
   }
 
-  finishEvent(): void {
+  endEvent(): void {
     this.raw(EVENT_END)
-    this.end()
   }
 
   /** Raw bytes of an event stream. */

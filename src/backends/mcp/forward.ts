@@ -1,6 +1,6 @@
 import type { ChunkSink } from '../../http/transport.ts'
 import { HEADER_MISMATCH, INTERNAL_ERROR, MISSING_CAPABILITY, UNSUPPORTED_VERSION } from '../../mcp/errors.ts'
-import { isObject, type Request, readMessage } from '../../mcp/message.ts'
+import { isObject, type Request, type RequestId, readMessage } from '../../mcp/message.ts'
 import { STATELESS_VERSION } from '../../mcp/protocol.ts'
 import type { Answer } from './answer.ts'
 import { traceCall } from './call.ts'
@@ -78,23 +78,46 @@ function replySink(
   if (json) answer.beginEvent()
   else answer.open()
   let first: Buffer | undefined
+  const reply = seekId(request.id)
   return rawSink(
     answer,
-    json
-      ? oneLine
-      : stream
-        ? chunk => {
-            first ??= chunk
-            return stream(chunk)
-          }
-        : () => EMPTY,
-    () => (json ? answer.finishEvent() : answer.end()),
+    chunk => {
+      first ??= chunk
+      reply.look(chunk)
+      return json ? oneLine(chunk) : stream ? stream(chunk) : EMPTY
+    },
+    () => {
+      if (json) answer.endEvent()
+      const resumable = stream && first && hasIds(first)
+      if (reply.seen || resumable) answer.end()
+      else answer.failWith(request.id, { message: 'the target has not answered the request', down: false })
+    },
     error => {
       // The client has a position and resumes at the target.
       if (first && hasIds(first)) answer.cut(error)
       else answer.fail(500, request.id, { code: INTERNAL_ERROR, message: `failed to send message: ${error.message}` })
     },
   )
+}
+
+/** Whether bytes that nobody parses hold a reply to that request, as serializers write its id. */
+function seekId(id: RequestId): { look(chunk: Buffer): void; readonly seen: boolean } {
+  const words = [':', ': '].map(colon => Buffer.from(`"id"${colon}${JSON.stringify(id)}`))
+  const split = Math.max(...words.map(({ length }) => length)) - 1
+  let end: Buffer = EMPTY
+  // Serializers differ in how they write other characters.
+  let seen = typeof id === 'string' && !/^[\w .:-]*$/.test(id)
+  return {
+    look(chunk) {
+      if (seen) return
+      const seam = Buffer.concat([end, chunk.subarray(0, split)])
+      seen = words.some(word => chunk.includes(word) || seam.includes(word))
+      end = Buffer.from((chunk.length < split ? seam : chunk).subarray(-split))
+    },
+    get seen() {
+      return seen
+    },
+  }
 }
 
 /** A sink for the bytes of a target's stream that nothing parses on the way. */

@@ -61,7 +61,7 @@ export class HttpConnection implements Connection {
           )
         if (request.method === 'initialize') this.session = headers.get('mcp-session-id')
         if (isEventStream(headers)) return stream.sink(() => cancel())
-        if (isJson(headers)) return readWhole(events, () => cancel())
+        if (isJson(headers)) return readWhole(request.id, events, () => cancel())
         events.fail({ message: `the target answered ${status} without a message`, down: false })
         return this.#rest(discard, () => cancel())
       },
@@ -234,7 +234,7 @@ function farewell({ connection, auth, headers }: LastWords, { clock }: Runtime):
   return x
 }
 
-function readWhole(events: CallEvents, cancel: () => void): ChunkSink {
+function readWhole(id: RequestId, events: CallEvents, cancel: () => void): ChunkSink {
   const chunks: Buffer[] = []
   let size = 0
   return {
@@ -249,7 +249,7 @@ function readWhole(events: CallEvents, cancel: () => void): ChunkSink {
     },
     end() {
       const message = readMessage(Buffer.concat(chunks, size))
-      if (message.kind === 'response') events.reply(message)
+      if (message.kind === 'response' && (message.id === id || message.id === null)) events.reply(message)
       else events.fail({ message: 'the target answered with something that is not a reply', down: false })
     },
     fail: error => events.fail({ message: error.message, down: false }),

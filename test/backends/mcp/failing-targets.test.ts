@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http'
 import { afterEach, expect, test } from 'vitest'
 import { type Gateway, type GatewayOptions, startGateway } from './gateway.ts'
 import { PENDING, type ScriptedServer, startScript } from './scripted-server.ts'
@@ -194,3 +195,36 @@ test('what changes nothing is asked again when a target has closed its connectio
     expect(a.received.filter(({ text }) => text.includes('tools/call'))).toHaveLength(1)
   }
 })
+
+test.each([1, 2])(
+  'a target that answers another request, or nothing, costs its own call, with %d targets',
+  async count => {
+    const wrong: Record<string, (res: ServerResponse) => unknown> = {
+      foreign: res =>
+        res.writeHead(200, { 'content-type': 'application/json' }).end('{"jsonrpc":"2.0","id":999,"result":{}}'),
+      streamed: res =>
+        res
+          .writeHead(200, { 'content-type': 'text/event-stream' })
+          .end('data: {"jsonrpc":"2.0","id":9,"result":{}}\n\n'),
+      page: res => res.writeHead(200, { 'content-type': 'text/html' }).end('<html>'),
+      accepted: res => res.writeHead(202).end(),
+      right: res =>
+        res.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc":"2.0","i') &&
+        setImmediate(() => res.end('d": 2,"result":{}}')),
+    }
+    const up = await server(({ method, params }, res) => {
+      if (method !== 'tools/call') return undefined
+      wrong[String(params?.name)]?.(res)
+      return PENDING
+    })
+    const other = await server()
+    const gateway = await gatewayTo(count === 1 ? { a: up } : { a: up, b: other })
+    const headers = { 'mcp-session-id': await begin(gateway.url) }
+    for (const name of Object.keys(wrong)) {
+      const params = { name: count === 1 ? name : `a_${name}` }
+      const { messages } = await post(gateway.url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params }, headers)
+      const own = messages.filter(({ id }) => id === 2)
+      expect(own, name).toMatchObject([name === 'right' ? { result: {} } : { error: { code: -32603 } }])
+    }
+  },
+)
