@@ -29,6 +29,7 @@ export async function openPlace() {
     folder,
     start,
     run: (command, args, options = {}) => run(command, args, { cwd: folder, ...options }),
+    closes: stop => stops.push(stop),
     /** `127.0.0.1:PORT` of a backend. */
     async backend(answer) {
       const server = createServer(answer)
