@@ -6,7 +6,7 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 export default class Log extends GatewayCommand {
   static override summary = 'Show or change what a running gateway logs.'
   static override description =
-    'Changes hold until the gateway stops, for all of its workers; in a cluster, for all of its pods. Exits 2 when a level is invalid, 4 when no gateway answers.'
+    'Changes last until the gateway stops, for all of its workers; in a cluster, for all of its pods. Exits 2 when a level is invalid, 4 when no gateway answers.'
   static override examples = [
     'gwctl log',
     { description: 'More of everything:', command: 'gwctl log --level debug' },

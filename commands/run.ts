@@ -54,7 +54,7 @@ export default class Run extends GatewayCommand {
           refused: report => stderr.write(renderText(report, { paint, refused: true })),
         })
     if (!serving) {
-      stderr.write(`gwctl run: ${file} is not served: what is wrong with it stands above. No port was opened.\n`)
+      stderr.write(`gwctl run: ${file} is not served: see the findings above. No port was opened.\n`)
       return 'findings'
     }
     const held = serving.bodies === undefined ? '' : `; bodies in memory: at most ${sizeText(serving.bodies)}`

@@ -5,7 +5,7 @@ import type { Io } from '../src/cli/io.ts'
 import { testCommand, testFlags, withTestFlagDefaults } from '../src/cli/test-flags.ts'
 
 export default class Test extends GatewayCommand {
-  static override summary = 'Run test cases: requests, and what has to come of them.'
+  static override summary = 'Run test cases: requests with their expected outcomes.'
   static override description =
     'Opens no socket and starts nothing, without --live: requests go through the compiled configuration, stubs answer ' +
     'for backends, time stands still. Takes *.gwtest.yaml files, directories and globs; the current directory when none is named.'

@@ -29,13 +29,13 @@ export function parsePasswordFile(text: string): PasswordFile {
     // Some tools append a comment after a second colon.
     const check = colon > 0 ? passwordCheck(line.slice(colon + 1).split(':')[0] as string) : undefined
     if (check === undefined) problems.push(`line ${i + 1} ${colon > 0 ? UNKNOWN : 'is not `user:hash`'}`)
-    else if (users.has(line.slice(0, colon))) problems.push(`line ${i + 1} names a user that is there already`)
+    else if (users.has(line.slice(0, colon))) problems.push(`line ${i + 1} repeats an earlier user`)
     else users.set(line.slice(0, colon), check)
   }
   return { users, problems }
 }
 
-const UNKNOWN = 'has a password in no supported form: use `htpasswd -B` (bcrypt), or MD5, SHA-1 or crypt'
+const UNKNOWN = 'has an unsupported password hash: use `htpasswd -B` (bcrypt), or MD5, SHA-1 or crypt'
 
 /** Undefined unless the text is a hash in a supported format. */
 export function passwordCheck(stored: string): PasswordCheck | undefined {

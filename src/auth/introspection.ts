@@ -68,10 +68,10 @@ export class Introspection {
       if (answer.status !== 200) throw new Error(`status ${answer.status}`)
       reply = jsonObjectIn(answer)
     } catch (error) {
-      throw new GatewayError('jwt', { status: 503, detail: 'its issuer cannot be asked about the token', cause: error })
+      throw new GatewayError('jwt', { status: 503, detail: 'token introspection failed', cause: error })
     }
     const { active, ...told } = reply
-    if (active !== true) throw invalidToken('its issuer says that it is not active')
+    if (active !== true) throw invalidToken('the issuer reports it as inactive')
     const claims = { iss: expected.issuer, ...told }
     const problem = claimsProblem(claims, expected, clock.now() / 1000)
     if (problem !== undefined) throw invalidToken(problem)

@@ -71,8 +71,8 @@ function readHeader({ header }: CompactJws): { readonly kid: string; readonly al
   if (typeof kid !== 'string' || kid === '') {
     throw new GatewayError('jwt', { detail: 'the token header does not specify a `kid`' })
   }
-  if (typeof alg !== 'string') throw invalidToken('it names no algorithm')
+  if (typeof alg !== 'string') throw invalidToken('its header has no algorithm')
   // No critical extension is supported (RFC 7519; RFC 7797, 7).
-  if (crit !== undefined) throw invalidToken('it needs an extension that is not known')
+  if (crit !== undefined) throw invalidToken('it requires an unsupported extension')
   return { kid, alg }
 }

@@ -65,7 +65,7 @@ export function parseKeySet(text: string): { readonly keys: KeySet; readonly pro
 type Entry = Readonly<Record<string, unknown>>
 
 function readEntries(text: string): readonly Entry[] | string {
-  if (text.trimStart().startsWith('-----BEGIN')) return 'a JSON Web Key Set is needed, and this is PEM'
+  if (text.trimStart().startsWith('-----BEGIN')) return 'expected a JSON Web Key Set, found PEM'
   if (/^\s*https?:/.test(text)) return 'this is an address: write `{url: …}`'
   let set: unknown
   try {
@@ -133,7 +133,7 @@ function rsaProblem({ n, e }: Entry): string | undefined {
   if (exponent < 3n || exponent % 2n === 0n || exponent >= 2n ** 32n) {
     return 'has a public exponent that makes signatures forgeable: it must be odd, and from 3 to 2^32'
   }
-  if (hasSmallFactor(modulus)) return 'has a modulus with a small factor: it is no RSA key'
+  if (hasSmallFactor(modulus)) return 'has a modulus with a small factor: it is not a valid RSA key'
   return isRocaWeak(modulus) ? 'has the weakness ROCA (CVE-2017-15361): its private key can be computed' : undefined
 }
 

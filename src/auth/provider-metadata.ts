@@ -121,7 +121,7 @@ export class MetadataCache {
       }
     }
     const detail = 'the identity provider does not say where its endpoints are'
-    runtime.log.log('warn', 'identity provider cannot be asked', { issuer: this.#issuer, reason: problems.join('; ') })
+    runtime.log.log('warn', 'identity provider is unreachable', { issuer: this.#issuer, reason: problems.join('; ') })
     throw new GatewayError('oidc', { status: 502, detail, cause: new Error(problems.join('; ')) })
   }
 }
@@ -130,7 +130,7 @@ export class MetadataCache {
 export function metadataIn(document: Readonly<Record<string, unknown>>, issuer: string): ProviderMetadata {
   const { issuer: named } = document
   if (typeof named !== 'string' || named.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) {
-    throw new Error('it speaks for another issuer')
+    throw new Error('its issuer does not match')
   }
   return document as ProviderMetadata
 }

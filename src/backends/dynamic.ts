@@ -101,7 +101,8 @@ class Destinations {
 }
 
 function badDestination(x: Exchange, computed: boolean): GatewayError {
-  if (computed) return new GatewayError('processingFailed', { detail: 'the target expression gives no host:port' })
+  if (computed)
+    return new GatewayError('processingFailed', { detail: 'the target expression does not evaluate to host:port' })
   if (x.request.authority === '') return new GatewayError('processingFailed', { detail: 'no authority or host' })
   return new GatewayError('invalidRequest')
 }

@@ -74,7 +74,7 @@ export function serviceExchange(
   const scheme = target.tls ? 'https' : 'http'
   const request = { method, scheme, authority: authority ?? authorityOf(target), path, headers } as const
   if (!client) return ownExchange({ clock, request, body, purpose, httpVersion })
-  if (client.aborted) throw new GatewayError('upstreamFailed', { detail: 'the client has left' })
+  if (client.aborted) throw new GatewayError('upstreamFailed', { detail: 'the client disconnected' })
   const x = derivedFrom(client, { request, body, purpose: purpose as CallPurpose, scope, httpVersion })
   if (authority !== undefined) x.authorityFixed = true
   if (!shared) client.owns({ cancel: () => x.abort() })

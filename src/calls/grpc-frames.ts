@@ -43,7 +43,7 @@ export class FrameReader {
   next(): Buffer | BadFrame | undefined {
     if (this.#size < PREFIX) return undefined
     const prefix = this.#peek(PREFIX)
-    if (prefix[0] !== 0) return { problem: 'a compressed message, which was not asked for', status: INTERNAL }
+    if (prefix[0] !== 0) return { problem: 'a compressed message, which was not negotiated', status: INTERNAL }
     const length = prefix.readUInt32BE(1)
     if (length > this.#limit) return { problem: `a message of ${length} bytes`, status: RESOURCE_EXHAUSTED }
     if (this.#size < PREFIX + length) return undefined

@@ -272,7 +272,7 @@ class GrpcExchange implements ResponseHandler, ChunkSink {
     const said = trailers.get('grpc-message') ?? this.#headers.get('grpc-message') ?? ''
     if (text === undefined) this.fail(withoutStatus(this.#status))
     else if (text !== '0') this.fail(new GrpcFailure(statusOf(text), `gRPC status ${text} ${decoded(said)}`.trim()))
-    else if (this.#reader.partial) this.fail(new GrpcFailure(INTERNAL, 'the last message is cut off'))
+    else if (this.#reader.partial) this.fail(new GrpcFailure(INTERNAL, 'the last message is truncated'))
     else {
       this.#close()
       this.#events.end(trailers)

@@ -90,7 +90,7 @@ async function savedWords(file: string, io: Io): Promise<readonly string[]> {
   const { shellWords } = await import('../tools/curl/shell-words.ts')
   const words = shellWords((await readInput(file, io)).text, file)
   if (words[0] === 'curl') return words
-  throw new Failure('input', `${file} holds no curl command.`, { help: 'Its first word has to be curl.' })
+  throw new Failure('input', `${file} contains no curl command.`, { help: 'Its first word has to be curl.' })
 }
 
 function optionsOf({ header = [], data = [], json }: RequestFlags): string[] {

@@ -33,7 +33,7 @@ const coverages = Flags.custom<OutputTarget<CoverageFormat>>({
       return path === undefined ? { format } : { format, path }
     }
     throw new Failure('usage', `--coverage=${text}: stdout is for the report of the tests.`, {
-      help: 'Name a file, or use -o json: that report holds the coverage too.',
+      help: 'Name a file, or use -o json: that report includes the coverage.',
     })
   },
 })

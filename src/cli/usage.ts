@@ -34,7 +34,7 @@ export function asUsageFailure(error: unknown, id: string, command: CommandShape
 export function unknownCommand(id: string, commands: readonly string[]): Failure {
   if (id.startsWith('-')) {
     return new Failure('usage', `unknown flag ${id}.`, {
-      help: 'Flags of a command stand behind it.\nSee gwctl --help.',
+      help: 'Flags of a command come after it.\nSee gwctl --help.',
     })
   }
   return new Failure('usage', `unknown command ${id}${guess(id, commands)}`, {

@@ -124,7 +124,7 @@ function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
       path: [...path, 'mode'],
       at: 'value',
       label: 'gwctl run refuses to start with this',
-      note: 'Nothing leads to listeners without a port: tunnels of clients are not taken apart.',
+      note: 'Listeners without a port are unreachable: client tunnels are not terminated.',
     })
     return
   }
@@ -142,7 +142,7 @@ function planBind(bind: BindSection, ports: Ports, c: Compilation): void {
       path: [...path, 'tunnelProtocol'],
       at: 'value',
       label: 'gwctl run refuses to start with this',
-      note: 'Connections come as they are, or with a PROXY header.',
+      note: 'Connections are accepted directly or with a PROXY header.',
     })
   }
   for (const listener of bind.listeners) {
@@ -216,7 +216,7 @@ function planGateway(name: string, gateway: GatewaySection, ports: Ports, c: Com
   for (const key of Object.keys(gateway).filter(name => !BESIDE_LISTENERS.has(name))) {
     c.report({
       code: 'GW111',
-      message: `\`${key}\` cannot stand beside \`listeners\``,
+      message: `\`${key}\` cannot be combined with \`listeners\``,
       path: [...path, key],
       at: 'key',
       label: 'move it into the listeners',
@@ -338,7 +338,7 @@ function reportNoGateway(path: Path, gateways: ReadonlyMap<string, ListenerPlan[
   if (droppedGateway('default', gateways, c)) return
   c.report({
     code: 'GW204',
-    message: 'nothing serves this: it names no gateway and none is called `default`',
+    message: 'no gateway serves this: it names none, and there is none named `default`',
     path,
     at: 'value',
     label: 'attached to nothing',

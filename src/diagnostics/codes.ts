@@ -535,7 +535,7 @@ export const CODES = {
   GW592: entry(
     'warning',
     'sign-in that does not come back safely',
-    'The provider sends browsers back to the `redirectURI` of `oidc`. No match of the route takes its path, so that no sign-in ever ends; or it is plain HTTP to another machine, where anybody on the way can read codes and cookies. Add a match, or write `https://`.',
+    'The provider sends browsers back to the `redirectURI` of `oidc`. No match of the route takes its path, so that no sign-in ever ends; or it is plain HTTP to another machine, where anyone on the network path can read codes and cookies. Add a match, or write `https://`.',
   ),
   GW593: entry(
     'warning',

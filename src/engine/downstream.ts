@@ -4,7 +4,7 @@ import type { ChunkSink } from '../http/transport.ts'
 /** The client side of an exchange: a socket in production, an array in a test or a dry run. */
 export interface Downstream {
   /**
-   * `streaming`: the head has been sent; the response can only be cut off. `ended`: complete, or the client has gone.
+   * `streaming`: the head has been sent; the response can only be cut off. `ended`: complete, or the client disconnected.
    */
   readonly state: 'waiting' | 'streaming' | 'ended'
   /** `headers`: name, value, name, value. */

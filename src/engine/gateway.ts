@@ -116,7 +116,7 @@ export class Gateway {
     this.metrics.observed('agentgateway_requests_in_flight', 'Requests being served.', () => this.#inFlight)
     this.metrics.observed(
       'agentgateway_buffered_body_bytes',
-      'Bytes of bodies that are held in memory whole.',
+      'Bytes of bodies buffered in memory.',
       () => this.runtime.bodies.own,
     )
     // With several workers, their leader reports it.

@@ -192,7 +192,7 @@ export async function answerFailure(
   try {
     await answer(x, replyFor(error), passage, out)
   } catch (second) {
-    runtime.log.log('error', 'a response policy failed on an error reply', {
+    runtime.log.log('error', 'a response policy failed while sending an error response', {
       request: x.id,
       error: second instanceof Error ? second.message : String(second),
     })

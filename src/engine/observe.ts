@@ -111,9 +111,9 @@ export class Observer {
   constructor(init: ObserverInit) {
     this.#init = init
     const { metrics } = init
-    metrics.info('agentgateway_build_info', 'The version that runs.', { tag: init.version })
+    metrics.info('agentgateway_build_info', 'The running version.', { tag: init.version })
     this.connections = new ConnectionMetrics(metrics)
-    this.#lost = metrics.counter('agentgateway_telemetry_lost_total', 'Records that no collector has got.', ['signal'])
+    this.#lost = metrics.counter('agentgateway_telemetry_lost_total', 'Telemetry records that were lost.', ['signal'])
   }
 
   /** Label names are those of the first configuration: `config` is read only at start. */

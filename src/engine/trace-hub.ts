@@ -270,8 +270,8 @@ const KNOWN_AT_START: ReadonlySet<string> = new Set(['request', 'source', 'desti
 function notYetKnown(filter: Expression): string | undefined {
   const known = [...KNOWN_AT_START].join(', ')
   const late = [...filter.roots].find(root => !KNOWN_AT_START.has(root))
-  if (late !== undefined) return `${late} is not known yet when a request is picked; use ${known}`
-  if (filter.readsRequestBody) return 'request.body is not read yet when a request is picked; use its head'
+  if (late !== undefined) return `${late} is not available when requests are selected; use ${known}`
+  if (filter.readsRequestBody) return 'request.body is not available when requests are selected; match on the head'
   return undefined
 }
 

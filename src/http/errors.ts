@@ -46,7 +46,7 @@ export const ERRORS = {
   upstreamFailed: entry(503, 'UpstreamFailure', 'upstream call failed'),
   upstreamTimeout: entry(504, 'Timeout', 'upstream call timeout'),
   requestTimeout: entry(504, 'Timeout', 'request timeout'),
-  loopDetected: entry(508, 'Internal', 'request came back through the gateway itself too often'),
+  loopDetected: entry(508, 'Internal', 'request loops through the gateway'),
   delegationCycle: entry(500, 'Internal', 'route delegation cycle detected'),
   filterFailed: entry(500, 'Internal', 'failed to apply filters'),
   processingFailed: entry(503, 'Internal', 'processing failed'),

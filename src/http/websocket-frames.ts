@@ -74,14 +74,14 @@ export class FrameReader {
     this.#mask = this.#masked ? bytes.subarray(prefix, size) : undefined
     this.#at = 0
     const length = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? Number(bytes.readBigUInt64BE(2)) : short
-    if (length > Number.MAX_SAFE_INTEGER) throw new Error('it announces a frame of impossible length')
+    if (length > Number.MAX_SAFE_INTEGER) throw new Error('invalid frame length')
     this.#opcode = start & 0x0f
     if (!KNOWN.has(this.#opcode)) throw new Error(`it sends frames with an unknown opcode (${this.#opcode})`)
     this.#final = (start & 0x80) !== 0
     if (this.#opcode >= OPCODES.close) {
-      if (length > MAX_CONTROL || !this.#final) throw new Error('its control frame is too long or in pieces')
+      if (length > MAX_CONTROL || !this.#final) throw new Error('control frame is too long or fragmented')
     } else if ((this.#opcode === OPCODES.continuation) !== (this.#message !== undefined)) {
-      throw new Error('its messages are mixed up')
+      throw new Error('fragments of different messages are interleaved')
     } else if (this.#opcode !== OPCODES.continuation) {
       this.#message = this.#opcode
       this.#first = true

@@ -37,7 +37,7 @@ const inCluster = object(
 
 export const buffer = definePolicy({
   name: 'buffer',
-  doc: 'Reads bodies whole before they go on.',
+  doc: 'Buffers bodies before forwarding them.',
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,
@@ -45,7 +45,7 @@ export const buffer = definePolicy({
     {
       section: 'traffic',
       member: 'buffer',
-      field: opt(inCluster, 'Takes in whole bodies.'),
+      field: opt(inCluster, 'Buffers bodies.'),
       convert: part => defined({ request: convertSide(part.request), response: convertSide(part.response) }),
     },
   ],

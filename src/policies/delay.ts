@@ -30,7 +30,7 @@ export const delay = definePolicy({
     {
       section: 'traffic',
       member: 'delay',
-      field: opt(inCluster, 'Makes requests wait, to test for faults.'),
+      field: opt(inCluster, 'Delays requests, for fault injection.'),
       convert: part => ({ duration: durationOrCel(part.duration) }),
     },
   ],

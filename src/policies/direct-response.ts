@@ -67,7 +67,7 @@ const inCluster = variantsInCluster(
 
 export const directResponse = definePolicy({
   name: 'directResponse',
-  doc: 'Answers without asking a backend.',
+  doc: 'Responds without calling a backend.',
   spec: 'Traffic policy building blocks',
   attach: ['route'],
   schema,

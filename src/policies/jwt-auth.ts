@@ -44,7 +44,7 @@ const introspection = object('token introspection', {
   clientId: req(string({ min: 1 }), 'Client id of the gateway.'),
   clientSecret: req(fileOrInline({ secret: true }), 'Its secret, sent as HTTP Basic credentials.'),
   backendTLS: tlsField,
-  cacheDuration: def(duration, '10s', 'How long an answer is used: a token that is revoked passes for so long.'),
+  cacheDuration: def(duration, '10s', 'How long a result is cached; a revoked token is accepted until then.'),
 })
 const provider = object(
   'JWT provider',
@@ -52,7 +52,7 @@ const provider = object(
     issuer: req(shortString, 'The `iss` of its tokens.'),
     audiences: opt(audiences, 'Accepted `aud`, any of them; unset: any audience.'),
     jwks: opt(jwks, 'Its keys.'),
-    introspection: opt(introspection, 'The issuer is asked about its tokens (RFC 7662); at most one provider has it.'),
+    introspection: opt(introspection, 'Token introspection at the issuer (RFC 7662); at most one provider has it.'),
     jwtValidationOptions: opt(options, 'What tokens must contain.'),
   },
   { exactlyOneOf: [['jwks', 'introspection']] },
@@ -73,7 +73,7 @@ const schema = object(
     issuer: opt(shortString, 'The `iss` of the tokens.'),
     audiences: opt(audiences, 'Accepted `aud`, any of them; unset: any audience.'),
     jwks: opt(jwks, 'The keys of the issuer.'),
-    introspection: opt(introspection, 'The issuer is asked about its tokens (RFC 7662).'),
+    introspection: opt(introspection, 'Token introspection at the issuer (RFC 7662).'),
     jwtValidationOptions: opt(options, 'What tokens must contain.'),
     providers: opt(list(provider, { min: 1, max: 64 }), 'Several issuers.'),
   },

@@ -12,7 +12,7 @@ import { definePolicy } from './policy.ts'
 const schema = object(
   'retry',
   {
-    attempts: def(integer(1, 255), 1, 'How many more calls may follow the first one.'),
+    attempts: def(integer(1, 255), 1, 'Maximum number of retries.'),
     backoff: opt(duration, 'Pause between two calls.'),
     codes: def(list(statusCode(100, 599)), [], 'Response statuses that ask for another call.'),
     precondition: opt(cel('request', 'bool'), 'Retries only when this holds for the request.'),

@@ -36,7 +36,7 @@ export interface Enclosing {
 /** For an expression that may be an unquoted credential: the usual error would quote it. */
 export function concealing(node: Node, ctx: DecodeContext): DecodeContext {
   if (node.kind !== 'cel') return ctx
-  const help = `text is quoted in an expression too: '"…"'`
+  const help = `a string literal needs quotes inside an expression: '"…"'`
   const report: DecodeContext['report'] = ({ code, path, at }) =>
     ctx.report({ code, path, message: 'CEL: this is not an expression that can be evaluated', help, ...(at && { at }) })
   return { ...ctx, report }

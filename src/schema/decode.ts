@@ -331,7 +331,9 @@ function decodeCel(node: Extract<Node, { kind: 'cel' }>, value: unknown, path: P
   }
   const code = compiled.kind === 'type' ? 'GW302' : compiled.kind === 'size' ? 'GW303' : 'GW301'
   // Header values and paths are unquoted in most other places.
-  const literal = /^\/[\w./-]*$/.test(value) ? { help: `text is quoted in an expression too: '"${short(value)}"'` } : {}
+  const literal = /^\/[\w./-]*$/.test(value)
+    ? { help: `a string literal needs quotes inside an expression: '"${short(value)}"'` }
+    : {}
   ctx.report({ code, path, at: 'value', ...celProblem(compiled.problem), ...literal })
   return INVALID
 }

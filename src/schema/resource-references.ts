@@ -211,7 +211,7 @@ export function remoteKeySet(cacheDuration: Field<number, FieldMode>) {
         if (value.backendRef && value.jwksPath === undefined)
           return [missing('jwksPath', '`backendRef` needs `jwksPath` beside it')]
         if (value.url && value.jwksPath !== undefined)
-          return [problem(['jwksPath'], '`jwksPath` cannot stand beside `url`: the URL has the path')]
+          return [problem(['jwksPath'], '`jwksPath` cannot be combined with `url`: the URL has the path')]
         return []
       },
       rules: [

@@ -6,7 +6,7 @@ import { printYaml } from '../diagnostics/print-yaml.ts'
 export function renderCrds(options: CrdOptions): string {
   const { group } = options
   if (group !== undefined && !GROUP.test(group)) {
-    throw new Failure('usage', `${group} is no API group.`, {
+    throw new Failure('usage', `${group} is not an API group.`, {
       help: 'Write a DNS name with a dot in it, for example gateway.example.com.',
     })
   }

@@ -40,7 +40,7 @@ export async function outputFor(
   }
   if (output !== undefined && output.path === undefined) {
     if (format === 'timeline' || stdout.isTTY !== true) return output
-    throw new Failure('usage', `a ${kind} profile is nothing for a terminal to show.`, {
+    throw new Failure('usage', `a ${kind} profile cannot be shown in a terminal.`, {
       help: `Name a file, -o ${format}=PATH, or pass it on: gwctl profile ${kind} -o ${format}=- | …`,
     })
   }

@@ -179,7 +179,7 @@ export const TRACE_MESSAGES: { readonly [T in TraceMessageType]: Schema<Extract<
     duration: req(count, 'Microseconds that it took.'),
     rules: opt(list(string()), 'Names of the rules that have found something.'),
     reason: opt(string(), 'Why, in the words of the service that was asked.'),
-    error: opt(string(), 'Why it could not tell.'),
+    error: opt(string(), 'Why it could not decide.'),
   }),
   body: message('body', {
     stage: req(string(), 'The step that the body is taken after.'),

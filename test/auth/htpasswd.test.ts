@@ -22,10 +22,10 @@ describe('parsePasswordFile', () => {
   test.each([
     ['user', 'is not `user:hash`'],
     [':{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=', 'is not `user:hash`'],
-    ['user:hunter2', 'has a password in no supported form'],
-    ['user:$6$salt$hash', 'has a password in no supported form'],
-    ['user:{PLAIN}hunter2', 'has a password in no supported form'],
-    ['user:', 'has a password in no supported form'],
+    ['user:hunter2', 'has an unsupported password hash'],
+    ['user:$6$salt$hash', 'has an unsupported password hash'],
+    ['user:{PLAIN}hunter2', 'has an unsupported password hash'],
+    ['user:', 'has an unsupported password hash'],
   ])('%s: the line is left out and named, not shown', (line, problem) => {
     const { users, problems } = parsePasswordFile(`ok:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n${line}`)
     expect([...users.keys()]).toEqual(['ok'])

@@ -47,7 +47,7 @@ test.each<[string, Record<string, unknown>, string]>([
   [
     'an even modulus',
     { ...rsa, n: base64url((number(rsa.n) + 1n).toString(16)) },
-    'has a modulus with a small factor: it is no RSA key',
+    'has a modulus with a small factor: it is not a valid RSA key',
   ],
   [
     'the fingerprint of ROCA',

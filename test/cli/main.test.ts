@@ -246,7 +246,7 @@ describe('help', () => {
   test('a summary is said once', async () => {
     const { stdout } = await help('log', '--help')
     expect(stdout.match(/Show or change what a running gateway logs\./g)).toHaveLength(1)
-    expect(stdout).toContain('Changes hold until the gateway stops')
+    expect(stdout).toContain('Changes last until the gateway stops')
   })
 
   test.each(Object.keys(COMMANDS))('%s shows examples before flags', async id => {

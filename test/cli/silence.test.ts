@@ -116,7 +116,7 @@ test('a refused run ends with what refuses it, not with a tick', async () => {
   expect(code).toBe(1)
   expect(stderr).not.toContain('✓')
   expect(stderr.trimEnd().split('\n').at(-1)).toBe(
-    'gwctl run: unset.yaml is not served: what is wrong with it stands above. No port was opened.',
+    'gwctl run: unset.yaml is not served: see the findings above. No port was opened.',
   )
 })
 

@@ -331,7 +331,7 @@ test.each([
   await using server = await startSilentServer()
   const { code, out, err } = await gwctl(...argv, '--admin', server.address, '--timeout', '20ms')
   expect({ code, out }).toEqual({ code: 5, out: '' })
-  expect(err).toContain(`http://${server.address} gives no answer within `)
+  expect(err).toContain(`http://${server.address} does not answer within `)
   expect(err).toContain('wait longer with --timeout')
 })
 

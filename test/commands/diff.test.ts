@@ -251,7 +251,7 @@ describe('what may be compared', () => {
     write('a.yaml', ROUTE.replace('8080', '0'))
     const same = await gwctl(['dump.json', 'a.yaml', '--structural'])
     expect(same).toMatchObject({ out: 'No object differs.\n', code: 0 })
-    expect(same.err).toBe('dump.json is a dump: whether a secret has changed cannot be told.\n')
+    expect(same.err).toBe('dump.json is a dump: changed secrets cannot be detected.\n')
     expect((await gwctl(['dump.json', 'b.yaml', '--structural'])).out).toContain('requestTimeout: 60s → 90s')
   })
 

@@ -225,7 +225,7 @@ test('the examples of docs/admin.md work', async () => {
   expect(examples.length).toBeGreaterThan(4)
   for (const { line, argv } of examples) {
     const { code, err } = await gwctl(...argv.slice(1).filter(word => word !== '-f' && word !== 'saved.json'))
-    expect([line, code, err.replace(/^--select holds for none of \d+\.\n/, '')]).toEqual([line, 0, ''])
+    expect([line, code, err.replace(/^--select matches none of \d+\.\n/, '')]).toEqual([line, 0, ''])
   }
 })
 
@@ -316,7 +316,7 @@ test('a table without rows says why, beside stdout', async () => {
   expect(await gwctl('binds', '--select', 'port == 9')).toEqual({
     code: 0,
     out: '',
-    err: '--select holds for none of 2.\n',
+    err: '--select matches none of 2.\n',
   })
 })
 

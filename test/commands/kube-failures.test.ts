@@ -59,7 +59,7 @@ describe('what goes wrong on the way', () => {
     await using cluster = await place.cluster([EDGE, POD], { own: { 'edge-1': portIn(server.address) } })
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge', '--timeout', '500ms')
     expect(code).toBe(5)
-    expect(err).toContain('pod shop/edge-1 gives no answer within 0.5 s.')
+    expect(err).toContain('pod shop/edge-1 does not answer within 0.5 s.')
     expect(err).toContain('--admin-port')
   })
 
@@ -73,7 +73,7 @@ describe('what goes wrong on the way', () => {
   test('the node cannot be reached', async () => {
     await using cluster = await place.cluster([EDGE, POD], { forwarding: undefined as never })
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge')
-    expect(err).toContain('the API server opens no way to pod shop/edge-1 (500): no node.')
+    expect(err).toContain('the API server refused to forward to pod shop/edge-1 (500): no node.')
     expect(code).toBe(4)
   })
 

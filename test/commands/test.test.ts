@@ -703,7 +703,7 @@ cases:
       '  ✓ by its host too',
       '  ✓ as it is written',
       '  - claims: `jwt` is made up, which a running gateway does not believe',
-      '  - inside: what it expects is inside of the gateway',
+      '  - inside: it checks what only the gateway itself sees',
       '  - clock: a running gateway goes by its own clock',
     ])
     expect(out).toContain('status  expected 200, got 203')

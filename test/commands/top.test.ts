@@ -123,7 +123,7 @@ describe('on a terminal', () => {
 
   test('rates appear and change while requests come; q ends it', async () => {
     const { screen, keyboard, code } = view()
-    await screen.until(() => screen.shown.includes('no request has come yet') || screen.shown.includes('BUDGET'))
+    await screen.until(() => screen.shown.includes('no requests yet') || screen.shown.includes('BUDGET'))
     await ask()
     await screen.until(
       () => /default\/hello +[\d.]+ /.test(screen.shown) && /hello +requests +8 +9 /.test(screen.shown),

@@ -78,7 +78,7 @@ sops: {mac: x}
     expect(err).toContain('skipped compose.yaml: not for the gateway: a Compose file\n')
     expect(err).toContain('skipped chart/values.yaml: values of a Helm chart\n')
     expect(err).toContain('skipped k8s/prod/patch.yaml: a kustomize patch: check what `kustomize build` prints\n')
-    expect(err).toContain('skipped cloud.yaml: not YAML, and nothing in it looks like ours\n')
+    expect(err).toContain('skipped cloud.yaml: not YAML, and nothing in it looks like a gateway configuration\n')
   })
 })
 

@@ -133,7 +133,7 @@ describe('--baseline', () => {
 
   test.each([
     ['missing', undefined, 'no such file'],
-    ['no JSON', 'version: 1', 'it is no JSON'],
+    ['no JSON', 'version: 1', 'it is not JSON'],
     ['of another version', '{"version": 2, "findings": []}', 'not a baseline of this version'],
     ['of another shape', '{"version": 1, "findings": [{"file": 1}]}', 'not a baseline of this version'],
     ['null', 'null', 'not a baseline of this version'],

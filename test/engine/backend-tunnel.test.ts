@@ -180,7 +180,7 @@ describe('a proxy that opens no tunnel', () => {
     await using gateway = await startGateway(file('127.0.0.1:1', tunnel))
     const response = await fetch(gateway.url(8080))
     const text = await response.text()
-    expect([response.status, text]).toEqual([503, `upstream call failed: the proxy opened no tunnel: ${detail}`])
+    expect([response.status, text]).toEqual([503, `upstream call failed: the proxy refused the tunnel: ${detail}`])
   })
 
   test('or is not there', async () => {

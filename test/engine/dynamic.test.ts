@@ -38,7 +38,7 @@ describe('the destination', () => {
     const without = await fetch(gateway.url(8080))
     expect([without.status, await without.text()]).toEqual([
       503,
-      'processing failed: the target expression gives no host:port',
+      'processing failed: the target expression does not evaluate to host:port',
     ])
   })
 

@@ -337,7 +337,9 @@ describe('requests for OpenAI', () => {
   test('have thoughts of earlier turns only where the server takes them', () => {
     const { request, losses } = convert('messages', 'completions', history)
     expect(request.messages).toContainEqual({ role: 'assistant', content: 'Hello' })
-    expect(losses).toEqual([{ path: 'messages[1].content[0]', reason: 'the provider takes no thoughts back' }])
+    expect(losses).toEqual([
+      { path: 'messages[1].content[0]', reason: 'the provider does not accept reasoning of earlier turns' },
+    ])
     const own = new Conversion(CODECS.messages, CODECS.completions)
     const asked = own.request(history, { model: 'm', stream: false, takesThoughts: true })
     expect(asked.messages).toContainEqual({

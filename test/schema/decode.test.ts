@@ -223,7 +223,7 @@ describe('help', () => {
   const helpFor = (path: string, value: unknown) => decodeStandalone(set(path, value)(full)).errors[0]?.help
   test('a path in an expression lacks its quotes', () => {
     const at = `${POLICIES}.transformations.response.set.x-route`
-    expect(helpFor(at, '/v1/chat')).toBe(`text is quoted in an expression too: '"/v1/chat"'`)
+    expect(helpFor(at, '/v1/chat')).toBe(`a string literal needs quotes inside an expression: '"/v1/chat"'`)
   })
   test('a percentage is a fraction', () => {
     const mirror = { backend: { host: 'a:80' }, percentage: 50 }

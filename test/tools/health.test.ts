@@ -80,7 +80,7 @@ test.each([
   clock.advance(1000)
   expect(await outcome).toMatchObject({
     kind: 'timeout',
-    message: expect.stringContaining('gives no answer within 1 s.'),
+    message: expect.stringContaining('does not answer within 1 s.'),
     help: undefined,
   })
 })

@@ -123,7 +123,7 @@ function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonB
   facts.streaming = body.get('stream') === true
   const family = to.wire.family ? to.wire.family(model) : to.wire
   if (family === undefined) {
-    const detail = 'the model name cannot stand in a path'
+    const detail = 'the model name is not valid in a path'
     on.fail(errorInDialect(format.errors, new GatewayError('llmRequest', { detail })))
     return
   }

@@ -114,7 +114,7 @@ async function ask(
 }
 
 /** The cause is only logged: it may quote the guard service. */
-const FAILED = { code: INTERNAL_ERROR, message: 'a guardrail could not be asked' }
+const FAILED = { code: INTERNAL_ERROR, message: 'a guardrail could not be reached' }
 
 const COUNTED: Readonly<Record<McpVerdict['action'], GuardCheck['action']>> = {
   allow: 'Allow',

@@ -40,7 +40,7 @@ export class Router {
     const { method } = request
     answer.x.trace?.emit({ type: 'mcp', method })
     if (conversation.calls.get(request.id)) {
-      answer.fail(400, request.id, { code: INVALID_REQUEST, message: 'a request with this id is under way' })
+      answer.fail(400, request.id, { code: INVALID_REQUEST, message: 'a request with this id is in progress' })
       return
     }
     if (Object.hasOwn(LIST_METHODS, method)) {

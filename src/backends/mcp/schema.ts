@@ -183,7 +183,7 @@ function checkTarget(value: Record<string, unknown>): readonly ObjectProblem[] {
   const endpoint = (value.mcp ?? value.sse ?? value.openapi) as { backend?: unknown } | undefined
   return endpoint?.backend === undefined
     ? []
-    : [{ path: ['policies'], at: 'key', message: 'the policies of a named backend stand on that backend' }]
+    : [{ path: ['policies'], at: 'key', message: 'set the policies on the named backend' }]
 }
 
 function checkNames(value: Record<string, unknown>): readonly ObjectProblem[] {

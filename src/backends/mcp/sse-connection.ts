@@ -52,7 +52,7 @@ export class SseConnection implements Connection {
 
   call(x: Exchange, request: Request, events: CallEvents): Cancel {
     if (!this.#channel.add(request, events)) {
-      events.fail({ message: 'a request with this id is under way', down: false })
+      events.fail({ message: 'a request with this id is in progress', down: false })
       return () => {}
     }
     this.send(x, request.bytes, failure => {
@@ -60,7 +60,7 @@ export class SseConnection implements Connection {
     })
     return told => {
       if (!this.#channel.remove(request.id) || told || request.method === 'initialize') return
-      const params = { requestId: request.id, reason: 'the client has gone' }
+      const params = { requestId: request.id, reason: 'the client disconnected' }
       const text = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params })
       this.send(x, Buffer.from(text), () => {})
     }

@@ -63,9 +63,13 @@ const validation = object(
       const known = value.wellKnownCACertificates !== undefined
       if (refs && known)
         return [
-          problem(['wellKnownCACertificates'], '`wellKnownCACertificates` cannot stand beside `caCertificateRefs`', {
-            code: 'GW108',
-          }),
+          problem(
+            ['wellKnownCACertificates'],
+            '`wellKnownCACertificates` cannot be combined with `caCertificateRefs`',
+            {
+              code: 'GW108',
+            },
+          ),
         ]
       return refs || known
         ? []

@@ -174,7 +174,7 @@ const filterRules: Rule = value => {
   const rewriteAt = filters.findIndex(({ type }) => type === 'URLRewrite')
   const both = rewriteAt >= 0 && filters.some(({ type }) => type === 'RequestRedirect')
   return both
-    ? [problem(['filters', rewriteAt], 'a URLRewrite cannot stand beside a RequestRedirect', { at: 'value' })]
+    ? [problem(['filters', rewriteAt], 'a URLRewrite cannot be combined with a RequestRedirect', { at: 'value' })]
     : []
 }
 const filters = opt(list(filter, { max: 16 }), 'What is done with requests and responses.')
@@ -208,7 +208,9 @@ const ruleRules: Rule = value => {
   const backends = (value.backendRefs ?? []) as readonly { readonly filters?: readonly Filter[] }[]
   const redirectAt = own.findIndex(({ type }) => type === 'RequestRedirect')
   if (redirectAt >= 0 && backends.length > 0) {
-    return [problem(['filters', redirectAt], 'a RequestRedirect cannot stand beside `backendRefs`', { at: 'value' })]
+    return [
+      problem(['filters', redirectAt], 'a RequestRedirect cannot be combined with `backendRefs`', { at: 'value' }),
+    ]
   }
   const matches = value.matches as readonly { readonly path: { readonly type: string } }[]
   if (matches.length === 1 && matches[0]!.path.type === 'PathPrefix') return []

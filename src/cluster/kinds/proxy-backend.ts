@@ -28,7 +28,7 @@ function staticAddress(value: Record<string, unknown>): readonly ObjectProblem[]
   }
   return ['host', 'port']
     .filter(name => value[name] !== undefined)
-    .map(name => problem([name], `\`${name}\` cannot stand beside \`unixPath\``))
+    .map(name => problem([name], `\`${name}\` cannot be combined with \`unixPath\``))
 }
 const staticBackend = object(
   'static backend',

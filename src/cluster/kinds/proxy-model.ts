@@ -100,7 +100,7 @@ const virtualModel = object(
 )
 
 const policyFields = {
-  auth: opt(modelBackendAuth, 'How the gateway proves who it is.'),
+  auth: opt(modelBackendAuth, 'How the gateway authenticates.'),
   authorization: opt(accessRulesInCluster('llmRequest'), 'Decides by expressions who may use the model.'),
   transformations: opt(transformationsOf({ unique: ['field'] }), 'Fields computed by expressions.'),
   finalTransformations: opt(

@@ -191,7 +191,7 @@ const SPEC_RULES = [
   ),
   serverRule(
     '!has(self.traffic) || !has(self.traffic.jwtAuthentication) || !has(self.backend) || !has(self.backend.mcp) || !has(self.backend.mcp.authentication)',
-    'backend.mcp.authentication cannot stand beside traffic.jwtAuthentication',
+    'backend.mcp.authentication cannot be combined with traffic.jwtAuthentication',
   ),
   serverRule(
     '!has(self.strategy) || !has(self.strategy.inheritance) || (has(self.traffic) && !has(self.frontend) && !has(self.backend))',
@@ -230,13 +230,13 @@ function sectionRules(value: Record<string, unknown>): readonly ObjectProblem[] 
   const mcp = backend?.mcp as { readonly authentication?: unknown } | undefined
   if (traffic?.jwtAuthentication && mcp?.authentication) {
     const message =
-      '`backend.mcp.authentication` verifies tokens itself: it cannot stand beside `traffic.jwtAuthentication`'
+      '`backend.mcp.authentication` verifies tokens itself: it cannot be combined with `traffic.jwtAuthentication`'
     problems.push(problem(['backend', 'mcp', 'authentication'], message))
   }
   if (strategy?.inheritance !== undefined) {
     if (!traffic) problems.push(missing('traffic', '`strategy.inheritance` is only for policies with `traffic`'))
     else if (frontend || backend) {
-      const message = '`strategy.inheritance` cannot stand beside `frontend` or `backend`'
+      const message = '`strategy.inheritance` cannot be combined with `frontend` or `backend`'
       problems.push(problem(['strategy', 'inheritance'], message))
     }
   }

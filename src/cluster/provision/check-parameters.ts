@@ -14,7 +14,12 @@ export function checkParameters(parameters: Parameters, kind: string): void {
   checkOverlayKinds(parameters, kind)
   for (const section of Object.keys(asFields(parameters.spec.rawConfig) ?? {})) {
     if (section !== 'config')
-      say(parameters, 'GW602', ['rawConfig', section], `\`${section}\` is not served beside what the cluster says`)
+      say(
+        parameters,
+        'GW602',
+        ['rawConfig', section],
+        `\`${section}\` is not served together with the cluster's own configuration`,
+      )
   }
   const { level } = parameters.spec.logging ?? {}
   const wrong = level === undefined || level === '' ? undefined : logFilterProblem(level)

@@ -41,7 +41,7 @@ function checkEntries(holder: Resource, policy: Resource, report: ReportResource
     report({
       resource: holder,
       code: 'GW111',
-      message: `the entry \`${key}\` is no API key: ${message}`,
+      message: `the entry \`${key}\` is not an API key: ${message}`,
       path,
       at: 'value',
       elsewhere: [

@@ -46,7 +46,9 @@ export function resolveBackend(
 function unsuitable(to: Named, from: Resource): string | undefined {
   const { kind, group, kindName } = to
   if (kind === 'Service' && group === '') {
-    return to.name.includes('.') ? `\`${to.name}\` is no Service: name it without its namespace and domain` : undefined
+    return to.name.includes('.')
+      ? `\`${to.name}\` is not a Service name: leave out the namespace and domain`
+      : undefined
   }
   if (kind === 'ProxyBackend' && (kindName === kind ? group !== '' : group === 'agentgateway.dev')) return undefined
   if (kind === 'InferencePool' && group === INFERENCE_GROUP) return undefined

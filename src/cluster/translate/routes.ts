@@ -34,7 +34,7 @@ export function writeRoutes(states: readonly RouteState[], w: Written): void {
     if (kind === 'HTTPRoute' || kind === 'GRPCRoute') writeHttp(state, listeners, w)
     else writeTcp(state, listeners, w)
     if (state.listeners.length === 0 && state.parents.length > 0) {
-      work.lose(at(state.route, 'spec', 'parentRefs'), state.parents[0]!.accepted.message || 'no listener takes it')
+      work.lose(at(state.route, 'spec', 'parentRefs'), state.parents[0]!.accepted.message || 'no listener accepts it')
     }
   }
 }

@@ -23,8 +23,8 @@ export function reportUnserved(plan: ListenerPlan, c: Compilation): void {
       path: [...plan.policiesPath, name],
       at: 'key',
       label: 'gwctl run refuses to start with this',
-      note: 'It is about requests, and nothing is known here but connections.',
-      help: 'rules over connections stand in `frontendPolicies.networkAuthorization`',
+      note: 'It applies to requests, and this listener handles only connections.',
+      help: 'rules on connections go into `frontendPolicies.networkAuthorization`',
     })
   }
 }

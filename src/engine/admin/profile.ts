@@ -72,7 +72,7 @@ export async function profileReply(
   const seconds = numberOf(query, 'seconds', SECONDS.most) ?? SECONDS.default
   const frequency = numberOf(query, 'frequency', FREQUENCY.most) ?? FREQUENCY.default
   const profile = await take({ kind, seconds, frequency }, left)
-  if (profile === undefined) return text('a profile is being taken already; try again when it is done\n', 429)
+  if (profile === undefined) return text('another profile is in progress; try again later\n', 429)
   return {
     status: 200,
     type: 'application/octet-stream',

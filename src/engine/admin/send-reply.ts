@@ -6,7 +6,7 @@ const READ_TIMEOUT = 30_000
 
 const ALWAYS = { 'cache-control': 'no-cache, no-store', 'x-content-type-options': 'nosniff' }
 
-/** Resolves when the response is written or the client has gone. */
+/** Resolves when the response is written or the client disconnects. */
 export async function sendReply(reply: AdminReply, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const isHead = request.method === 'HEAD'
   if ('stream' in reply && (response.destroyed || isHead)) reply.cancel()

@@ -126,7 +126,7 @@ export class PortListener implements OpenListener {
     const prelude = new Prelude(socket, clock)
     if (frontend.proxyProtocol) {
       const header = await prelude.look(proxyHeaderReader(frontend.proxyProtocol), PROXY_TIMEOUT)
-      if (header === undefined) return this.#refuse(socket, connection, 'the PROXY header did not come')
+      if (header === undefined) return this.#refuse(socket, connection, 'timed out waiting for the PROXY header')
       if (header !== 'none' && 'refused' in header) return this.#refuse(socket, connection, header.refused)
       if (header !== 'none') connection.facts = withProxied(connection.facts, header)
     }

@@ -30,7 +30,7 @@ export function proxyHeaderReader(settings: ProxyProtocolSettings): (bytes: Buff
 
 function readV1(bytes: Buffer): Look<ProxyHeader> {
   const end = bytes.indexOf('\r\n')
-  if (end < 0) return bytes.length < V1_LIMIT ? 'more' : refused('the PROXY header does not end')
+  if (end < 0) return bytes.length < V1_LIMIT ? 'more' : refused('the PROXY header is incomplete')
   if (end + 2 > V1_LIMIT) return refused('the PROXY header is too long')
   const [, family, source, destination, from, to, ...rest] = bytes.toString('latin1', 0, end).split(' ')
   const consumed = end + 2

@@ -82,7 +82,7 @@ export function placeRefused(x: Exchange, host: ListenerHost): void {
   if (tls) x.listener = selectByServerName(host.bind().listeners, tls.sni)
 }
 
-/** The last byte has been sent, or the client has gone. */
+/** The last byte has been sent, or the client disconnected. */
 function finish(x: Exchange, passage: Passage, out: OpenDownstream, host: ListenerHost): void {
   if (out.state !== 'ended') {
     x.error ??= 'the client left'

@@ -153,7 +153,7 @@ export class UdpPort implements OpenListener {
       over: false,
     }
     const [idlest] = this.#sessions.values()
-    if (idlest && this.#sessions.size >= MOST) this.#end(idlest, 'another session took its place')
+    if (idlest && this.#sessions.size >= MOST) this.#end(idlest, 'evicted by another session')
     this.#sessions.set(key, session)
     this.#host.relayStarted(session.relay)
     void this.#reach(session, route !== undefined).catch((error: unknown) =>
@@ -175,7 +175,7 @@ export class UdpPort implements OpenListener {
     if (closedBy) return this.#unreachable(session, `refused by ${closedBy.policy}`)
     const { target } = session
     if (!target) return this.#unreachable(session, routed ? 'no valid backends' : 'route not found')
-    if (target.unixPath !== undefined) return this.#unreachable(session, 'no datagrams go to a Unix socket')
+    if (target.unixPath !== undefined) return this.#unreachable(session, 'Unix sockets are not supported for UDP')
     checkLiteral(target)
     const [found] = await this.#host.resolver.addresses(target.host, target.permits)
     if (session.over) return

@@ -150,7 +150,7 @@ export class Exporter {
     const { log, signal } = this.#init
     const collector = this.#collector.to.name
     this.#failing = !delivery.ok
-    if (delivery.ok) log.log('info', 'telemetry is exported again', { signal, collector })
+    if (delivery.ok) log.log('info', 'telemetry export recovered', { signal, collector })
     else log.log('warn', 'telemetry cannot be exported', { signal, collector, error: delivery.error })
   }
 }

@@ -44,7 +44,7 @@ export class RequestMetrics {
     const place = ['backend', ...PLACE, ...own]
     this.#labels = labels
     this.#requests = metrics.counter('agentgateway_requests_total', 'HTTP requests answered.', outcome, own)
-    this.#retries = metrics.counter('agentgateway_retries_total', 'Upstream calls made again.', outcome, own)
+    this.#retries = metrics.counter('agentgateway_retries_total', 'Upstream retries.', outcome, own)
     this.#bytes = metrics.counter('agentgateway_response_bytes_total', 'Bytes of response bodies sent.', outcome, own)
     this.#duration = metrics.histogram(
       'agentgateway_request_duration_seconds',
@@ -313,19 +313,19 @@ class LlmMetrics {
     )
     this.#errors = metrics.counter(
       'agentgateway_gen_ai_server_errors_total',
-      'LLM requests that were answered with an error.',
+      'LLM requests that failed.',
       ['status', ...labels],
       open,
     )
     this.#cost = metrics.counter(
       'agentgateway_gen_ai_client_cost_usd_total',
-      'US dollars that LLM calls cost, by the catalog.',
+      'Cost of LLM calls in US dollars, per the catalog.',
       labels,
       open,
     )
     this.#lookUps = metrics.counter(
       'agentgateway_cost_catalog_lookups_total',
-      'LLM calls by what the cost catalog knows of their model.',
+      'LLM calls by cost catalog lookup status.',
       ['status', ...labels],
       open,
     )

@@ -20,13 +20,13 @@ export function tellOfReplica(metrics: MetricsRegistry, { workers, budgets }: Re
     budgets().map(budget => [[budget.limit, budget.counts, budget.at], value(budget)] as const)
   metrics.observedEach(
     'agentgateway_rate_limit_remaining',
-    'What is left of local rate limits until the next fill.',
+    'Remaining tokens of local rate limits.',
     limits,
     each(({ remaining }) => remaining),
   )
   metrics.observedEach(
     'agentgateway_rate_limit_capacity',
-    'What local rate limits hold when they are full.',
+    'Capacity of local rate limits.',
     limits,
     each(({ capacity }) => capacity),
   )

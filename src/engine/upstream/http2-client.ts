@@ -205,7 +205,9 @@ class Dispatched extends Timed {
     // Deferred: the caller gets its handle before any callback.
     const problem = lineProblem(request)
     if (request.upgrade !== undefined)
-      process.nextTick(() => this.fail(new GatewayError('upgradeFailed', { detail: 'HTTP/2 knows no upgrades' })))
+      process.nextTick(() =>
+        this.fail(new GatewayError('upgradeFailed', { detail: 'HTTP/2 does not support upgrades' })),
+      )
     else if (problem !== undefined) process.nextTick(() => this.fail(requestFailure(problem)))
     else setImmediate(() => this.#assign())
   }

@@ -10,7 +10,7 @@ import { connectFailure, connectTimedOut } from './failure.ts'
  */
 export function openTunnel(target: Target, dialing: Dialing, on: ResponseHandler): { cancel(): void } {
   if (on.upgrade === undefined) {
-    on.fail(new GatewayError('upgradeFailed', { detail: 'nothing here can use the tunnel' }))
+    on.fail(new GatewayError('upgradeFailed', { detail: 'tunnels are not supported here' }))
     return { cancel() {} }
   }
   let settled = false

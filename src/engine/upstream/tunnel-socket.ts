@@ -92,5 +92,5 @@ function connectHead({ host, port }: Target, fields: readonly string[]): string 
 }
 
 function refused(why: string): GatewayError {
-  return new GatewayError('upstreamFailed', { detail: `the proxy opened no tunnel: ${why}`, retryable: true })
+  return new GatewayError('upstreamFailed', { detail: `the proxy refused the tunnel: ${why}`, retryable: true })
 }

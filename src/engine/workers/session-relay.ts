@@ -75,7 +75,7 @@ export class SessionRelay {
     dispatch(runtime, x, this.#target(owner), requestOf(x, bind), {
       head: (status, headers) => out.start(status, headers.raw),
       fail(error) {
-        runtime.log.log('warn', 'the worker of a session does not answer', { worker: owner, error: error.message })
+        runtime.log.log('warn', "the session's worker does not respond", { worker: owner, error: error.message })
         const reply = replyFor(error)
         if (out.state === 'waiting') out.reply(reply.status, reply.headers, reply.body)
       },

@@ -35,7 +35,7 @@ export function argumentsObject(text: string): JsonObject | undefined {
 /** The arguments of a call for a provider that accepts only objects; a text is wrapped in one. */
 export function argumentsFor({ arguments: text, custom, at }: ToolCallPart, losses: Losses): JsonObject {
   const value = custom ? undefined : argumentsObject(text)
-  if (value === undefined && !custom) losses.add(at, 'the arguments are no JSON object: sent as the text `input`')
+  if (value === undefined && !custom) losses.add(at, 'the arguments are not a JSON object: sent as the text `input`')
   return value ?? { input: text }
 }
 

@@ -7,7 +7,7 @@ export function readDocument(text: string): JsonObject | { readonly problem: str
   if (!isObject(value)) return { problem: 'neither JSON nor YAML of an object' }
   if (value.swagger !== undefined) return { problem: 'Swagger 2.0; convert it to OpenAPI 3' }
   if (typeof value.openapi !== 'string' || !value.openapi.startsWith('3.')) {
-    return { problem: 'no OpenAPI 3 document: `openapi` says no version 3' }
+    return { problem: 'not an OpenAPI 3 document: `openapi` is not a 3.x version' }
   }
   return isObject(value.paths) || isObject(value.components)
     ? value

@@ -138,7 +138,7 @@ function textOf(parameter: Parameter, value: unknown): string {
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
   if (value === null) return ''
   if (isExactNumber(value)) return JSON.stringify(value)
-  throw new ArgumentProblem(`\`${shownName(parameter)}\` holds lists or objects within one another`)
+  throw new ArgumentProblem(`\`${shownName(parameter)}\` contains nested lists or objects`)
 }
 
 /** Excludes numbers kept as text for their precision. */

@@ -61,11 +61,11 @@ export function toolsOf(document: JsonObject, base?: string): OpenApiTools {
   for (const ref of budget.lost) {
     remarks.push({
       kind: 'partial',
-      message: `\`${ref.slice(0, 128)}\` leads nowhere within the document: anything is taken there`,
+      message: `\`${ref.slice(0, 128)}\` is not defined in the document: any value is accepted there`,
     })
   }
   if (budget.left < 0)
-    remarks.push({ kind: 'partial', message: 'the schemas are too large together: the last tools take anything' })
+    remarks.push({ kind: 'partial', message: 'the schemas are too large in total: the last tools accept anything' })
   const { title, version } = isObject(document.info) ? document.info : {}
   return {
     operations,

@@ -81,7 +81,7 @@ const fields = {
       object: object('failure mode', { denyWithStatus: req(integer(100, 599), 'Status of the refusal.') }),
     }),
     'deny',
-    'What happens when the service cannot be asked.',
+    'What happens when the service is unavailable.',
   ),
   includeRequestHeaders: opt(
     headerNames,

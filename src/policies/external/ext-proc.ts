@@ -22,7 +22,7 @@ const fields = {
   failureMode: def(
     oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
     'failClosed',
-    'What happens when the service cannot be asked.',
+    'What happens when the service is unavailable.',
   ),
   metadataContext: opt(map(map(cel('request', 'any'))), 'Metadata by namespace: name to expression.'),
   requestAttributes: opt(map(cel('request', 'any'), { max: 64 }), 'Attributes of the request: name to expression.'),

@@ -35,7 +35,7 @@ const processor = object(
     failureMode: def(
       oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
       'failClosed',
-      'What happens when the service cannot be asked.',
+      'What happens when the service is unavailable.',
     ),
     metadata: opt(map(cel('mcp', 'any'), { max: 64 }), 'Sent along: name to expression.'),
     requestHeaders: opt(
@@ -168,7 +168,7 @@ function reportIdle(methods: Readonly<Record<string, GuardedPhase>>, at: Path, c
   const written = Object.keys(methods).length > 0
   ctx.report({
     code: 'GW590',
-    message: idle === undefined ? 'this processor looks at no method' : `\`${idle}\` matches no method`,
+    message: idle === undefined ? 'this processor inspects no methods' : `\`${idle}\` matches no method`,
     path: idle !== undefined ? [...at, 'methods', idle] : written ? [...at, 'methods'] : at,
     at: written ? 'key' : 'value',
     label: 'every message passes unchecked',

@@ -98,7 +98,7 @@ const webhook = object('webhook guard', {
   failureMode: def(
     oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
     'failClosed',
-    'What happens when the service cannot be asked.',
+    'What happens when the service is unavailable.',
   ),
   action: opt(oneOf(['audit']), '`audit`: what the service finds is recorded, and nothing is changed.'),
 })

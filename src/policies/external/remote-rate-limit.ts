@@ -37,7 +37,7 @@ const fields = {
   failureMode: def(
     oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
     'failClosed',
-    'What happens when the service cannot be asked.',
+    'What happens when the service is unavailable.',
   ),
 }
 const optional = {

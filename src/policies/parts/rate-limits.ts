@@ -37,7 +37,7 @@ const globalLimit = object(
   'global rate limit',
   {
     ...limiter.fields,
-    failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when the service cannot be asked.'),
+    failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when the service is unavailable.'),
     domain: req(shortString, 'Keeps applications apart on the service.'),
     descriptors: req(list(descriptor, { min: 1, max: 16 }), 'What is counted.'),
   },

@@ -11,7 +11,7 @@ const BEGINNING = 16 * 1024
 
 export const a2a = definePolicy({
   name: 'a2a',
-  doc: 'The backend speaks A2A: the URLs of its agent cards are those of the gateway, and methods and task states are told.',
+  doc: 'The backend speaks A2A: the URLs of its agent cards are those of the gateway, and methods and task states are recorded.',
   attach: ['route', 'backend'],
   perBackend: true,
   schema: object('A2A settings', {}),

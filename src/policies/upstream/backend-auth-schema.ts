@@ -258,7 +258,11 @@ function grantTakes(v: Record<string, unknown>): ObjectProblem[] {
   const problems: ObjectProblem[] = []
   if (v.grantType === 'jwtBearer') {
     for (const name of ['actorToken', 'requestedTokenType'].filter(each => v[each] !== undefined)) {
-      problems.push({ path: [name], at: 'key', message: `\`${name}\` cannot stand beside \`grantType: jwtBearer\`` })
+      problems.push({
+        path: [name],
+        at: 'key',
+        message: `\`${name}\` cannot be combined with \`grantType: jwtBearer\``,
+      })
     }
   }
   if (v.requestedTokenType === 'IdJag') {

@@ -26,7 +26,7 @@ export const backendAuth = definePolicy({
       section: 'backend',
       on: 'target',
       member: 'auth',
-      field: opt(inCluster, 'How the gateway proves who it is.'),
+      field: opt(inCluster, 'How the gateway authenticates.'),
       convert: convertAuth,
     },
   ],

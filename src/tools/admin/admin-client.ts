@@ -287,7 +287,7 @@ async function call(admin: AdminServer, path: string, options: AskOptions): Prom
     // A connection of its own, so that the process can end as soon as the response is read.
     const sent = start(url, { method, agent: admin.agent ?? false, ...unix, ...(signal ? { signal } : {}) }, resolve)
     sent.on('error', error => reject(error instanceof Failure ? error : unreachable(admin, error)))
-    waiting = clock.after(ms, () => sent.destroy(silent(admin, `gives no answer within ${ms / 1000} s`)))
+    waiting = clock.after(ms, () => sent.destroy(silent(admin, `does not answer within ${ms / 1000} s`)))
     sent.end()
   })
   return head.finally(() => waiting?.cancel())

@@ -75,10 +75,14 @@ function readBaseline(baseline: string, cwd: string): readonly Known[] {
     parsed = JSON.parse(readRegularFile(resolve(cwd, baseline)).toString('utf8'))
   } catch (error) {
     const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-    throw new Failure('input', `cannot read the baseline ${baseline}: ${missing ? 'no such file' : 'it is no JSON'}.`, {
-      help: 'Make one with --write-baseline.',
-      cause: error,
-    })
+    throw new Failure(
+      'input',
+      `cannot read the baseline ${baseline}: ${missing ? 'no such file' : 'it is not JSON'}.`,
+      {
+        help: 'Make one with --write-baseline.',
+        cause: error,
+      },
+    )
   }
   const { version, findings } = (parsed ?? {}) as { version?: unknown; findings?: unknown }
   if (version !== VERSION || !Array.isArray(findings) || !findings.every(isKnown)) {

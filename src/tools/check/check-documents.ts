@@ -219,7 +219,8 @@ function siftLenient(source: Source, { file, foreignWhenBroken }: Text): Sorted 
     const found = recognize(document)
     if (document.broken) {
       if (template) left.push({ file, ...number, reason: 'a template: render it first' })
-      else if (foreignWhenBroken) left.push({ file, ...number, reason: 'not YAML, and nothing in it looks like ours' })
+      else if (foreignWhenBroken)
+        left.push({ file, ...number, reason: 'not YAML, and nothing in it looks like a gateway configuration' })
       else standalone.push(document)
     } else if (found.kind === 'foreign') left.push({ file, ...number, reason: `not for the gateway: ${found.reason}` })
     else if (found.kind === 'resource') resources.push(document)

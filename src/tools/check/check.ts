@@ -244,7 +244,7 @@ function nothing(paths: readonly string[], skipped: readonly Skipped[]): Failure
   const more = skipped.length > SHOWN ? [`  and ${skipped.length - SHOWN} more`] : []
   const help = ['Name a standalone configuration or a directory of resources.']
   if (skipped.length > 0) help.unshift('Skipped:', ...left, ...more)
-  else help.unshift('It holds no file named *.yaml, *.yml, *.json or *.jsonc.')
+  else help.unshift('It contains no file named *.yaml, *.yml, *.json or *.jsonc.')
   return new Failure('input', `there is nothing to check in ${visible(paths.join(' '))}.`, { help: help.join('\n') })
 }
 

@@ -28,7 +28,7 @@ export async function diff(names: readonly [string, string], options: DiffOption
   const [before, after] = sides
   const notes = sides
     .filter(side => side.configuration === undefined)
-    .map(({ name }) => `${name} is a dump: whether a secret has changed cannot be told.`)
+    .map(({ name }) => `${name} is a dump: changed secrets cannot be detected.`)
   const structure = compareStructure(before, after)
   const requests = options.witness ? await compareRequests(sides, structure, options, notes) : undefined
   return {

@@ -129,14 +129,14 @@ function authorityIn(host: string): string {
 }
 
 function unsafeHost(host: string): Failure {
-  return new Failure('input', `\`${host}\` names no host: a gateway answers 400 and looks at nothing else.`)
+  return new Failure('input', `\`${host}\` names no host: a gateway answers 400 without further processing.`)
 }
 
 function pathIn(target: string): string {
   if (isRequestTarget(target)) return target
   throw new Failure(
     'input',
-    `\`${target}\` is not a request target: a gateway answers 400 and looks at nothing else.`,
+    `\`${target}\` is not a request target: a gateway answers 400 without further processing.`,
     {
       help: 'Percent-encode spaces, `#` (%23), `\\` (%5C) and everything that is not ASCII.',
     },

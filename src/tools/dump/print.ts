@@ -105,7 +105,7 @@ function printTables(dump: Dump, name: string, format: 'table' | 'wide', options
 
 /** Why there are no rows. */
 function noneOf({ rows }: View, name: string): string {
-  if (rows.length > 0) return `--select holds for none of ${rows.length}.`
+  if (rows.length > 0) return `--select matches none of ${rows.length}.`
   if (name === 'unused') return 'Everything is used.'
   return `There are no ${name === 'mcp' ? 'MCP targets' : name}.`
 }

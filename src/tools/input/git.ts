@@ -116,7 +116,7 @@ function missing(error: ExecFileException, stderr: string, folder: string): Fail
     })
   }
   if (stderr.includes('dubious ownership')) {
-    return new Failure('usage', `git does not trust the repository of ${folder}: it belongs to somebody else.`, {
+    return new Failure('usage', `git does not trust the repository of ${folder}: it belongs to another user.`, {
       cause: error,
       help: '`git config --global --add safe.directory FOLDER` trusts it.',
     })

@@ -170,7 +170,7 @@ function holdsNothing(text: string): boolean {
 
 /** Usually the command before the pipe has failed. */
 function emptyStdin(text: string): Failure {
-  return new Failure('input', text.trim() === '' ? 'stdin is empty.' : 'stdin holds nothing but comments.', {
+  return new Failure('input', text.trim() === '' ? 'stdin is empty.' : 'stdin contains only comments.', {
     help: 'Has the command before the pipe failed? `set -o pipefail` makes the shell stop then.',
   })
 }

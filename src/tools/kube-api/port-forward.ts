@@ -144,7 +144,10 @@ function refused(to: PodPort, { status, message }: Refusal): Failure {
       help: 'Ask again: its successor has another name.',
     })
   }
-  return new Failure('unreachable', `the API server opens no way to pod ${namespace}/${pod} (${status}): ${message}.`)
+  return new Failure(
+    'unreachable',
+    `the API server refused to forward to pod ${namespace}/${pod} (${status}): ${message}.`,
+  )
 }
 
 function unreachablePort({ namespace, pod, port }: PodPort, words: string): Failure {
@@ -156,5 +159,5 @@ function unreachablePort({ namespace, pod, port }: PodPort, words: string): Fail
 }
 
 function broken({ namespace, pod }: PodPort, why: string): Failure {
-  return new Failure('unreachable', `the way through the API server to pod ${namespace}/${pod} broke: ${why}.`)
+  return new Failure('unreachable', `the connection through the API server to pod ${namespace}/${pod} broke: ${why}.`)
 }

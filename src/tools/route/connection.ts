@@ -10,7 +10,7 @@ export function checkHttp(bind: Bind, listener: Listener | undefined): void {
     listener?.passthrough === true ||
     (listener?.tcpRoutes.length ?? 0) > 0
   if (!passed) return
-  throw new Failure('input', `port ${bind.port} passes connections on as they are, and looks at no request in them.`, {
+  throw new Failure('input', `port ${bind.port} forwards connections unchanged, without parsing requests.`, {
     help: `${place((listener ?? bind).origin)} says so. gwctl dump routes shows where they go.`,
   })
 }

@@ -124,7 +124,7 @@ function memberProblems(field: string, value: unknown): ObjectProblem[] {
 
 function unknown(field: string, name: string, known: readonly string[]): ObjectProblem {
   const help = didYouMean(name, known) ?? `there are ${known.map(each => `\`${each}\``).join(', ')}`
-  return { code: 'GW102', message: `nothing to expect is called \`${field}\``, help, path: [], at: 'key' }
+  return { code: 'GW102', message: `there is no field to check named \`${field}\``, help, path: [], at: 'key' }
 }
 
 function repetitionProblem(field: string, value: unknown, repeat: number): ObjectProblem | undefined {

@@ -20,7 +20,7 @@ export function onlyDry({ request, expect, steps }: TestCase): string | undefine
   const made = all.map(step => madeUp(step.request)).find(field => field !== undefined)
   if (made !== undefined) return `\`${made}\` is made up, which a running gateway does not believe`
   const fields = all.flatMap(step => Object.keys(step.expect ?? {}))
-  return fields.some(isVisible) ? undefined : 'what it expects is inside of the gateway'
+  return fields.some(isVisible) ? undefined : 'it checks what only the gateway itself sees'
 }
 
 function madeUp({ jwt, apiKey, source }: TestRequest = {}): string | undefined {

@@ -33,7 +33,7 @@ export class TestedConfig {
     const { config } = content
     if (config === undefined) {
       const help = 'name it with `config`, or with `gwctl test --config PATH`'
-      const message = 'the file does not say which configuration it tests'
+      const message = 'the file does not name the configuration that it tests'
       return { wrong: finding({ code: 'GW103', message, path: [], at: 'value', help }) }
     }
     const path = pathOf(config, file)

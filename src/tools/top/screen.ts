@@ -94,7 +94,7 @@ function overview(
   const filled = sections.filter(({ rows }) => rows.length > 0)
   if (filled.length === 0) {
     const any = sections.some(({ all }) => all > 0)
-    return [[span(cut(any ? 'nothing matches the filter' : 'no request has come yet', width), 'dim')]]
+    return [[span(cut(any ? 'nothing matches the filter' : 'no requests yet', width), 'dim')]]
   }
   const shares = share(
     filled.map(({ rows }) => rows.length),

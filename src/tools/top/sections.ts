@@ -237,7 +237,7 @@ function shortLimit(limit: string): string {
 
 /** In the order in which they are dropped. */
 export const SECTIONS: readonly Section[] = [
-  trafficSection('routes', 'Routes', 'ROUTE', 'no request has come yet'),
+  trafficSection('routes', 'Routes', 'ROUTE', 'no requests yet'),
   models,
   budgets,
   mcp,

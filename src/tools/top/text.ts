@@ -23,7 +23,7 @@ export function topText(rates: Rates, options: TextOptions): string {
   const { paint, width } = options
   const running = inFlight === undefined ? '' : `, ${inFlight} in flight`
   const head = `${paint.bold(`${rateInText(requests)} requests/s`)}, ${rateInText(failed)} failed/s${running}\n`
-  const idle = rates.routes.length === 0 ? [`${paint.dim('no request has come yet')}\n`] : []
+  const idle = rates.routes.length === 0 ? [`${paint.dim('no requests yet')}\n`] : []
   const tables = SECTIONS.flatMap(section => {
     const rows = section.rows(rates)
     if (rows.length === 0) return []

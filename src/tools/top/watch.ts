@@ -68,7 +68,7 @@ export async function* measuredRates(looks: AsyncGenerator<Look>): AsyncGenerato
 /** One measurement, which takes `interval` ms. Throws a Failure. */
 export async function measureOnce(admin: AdminServer, interval: number): Promise<{ readonly time: string } & Rates> {
   for await (const rates of measuredRates(watchGateway(admin, { interval }))) return rates
-  throw new Failure('unreachable', `${admin.name} tells no figures.`)
+  throw new Failure('unreachable', `${admin.name} reports no metrics.`)
 }
 
 async function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {

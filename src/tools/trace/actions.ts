@@ -110,7 +110,7 @@ export class Actions {
       await writeFile(resolve(this.#place.cwd, file), text, { flag: 'wx' })
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw cannotWrite(file, error)
-      return `${file} is there already: choose another name`
+      return `${file} already exists: choose another name`
     }
     return `${steps.length} events saved as ${file}: gwctl trace -f ${file}`
   }

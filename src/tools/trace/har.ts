@@ -86,7 +86,7 @@ function requestOf({ method, url, steps }: RequestTrace) {
 
 function postData(body: { readonly base64: string; readonly truncated: boolean }, mimeType: string) {
   const bytes = Buffer.from(body.base64, 'base64')
-  const cut = body.truncated ? { comment: 'the trace holds the beginning only' } : {}
+  const cut = body.truncated ? { comment: 'the trace has only the beginning' } : {}
   // HAR has an encoding for response bodies, but not for requests.
   if (!body.truncated && !isText(bytes)) return { mimeType, text: body.base64, params: [], comment: 'base64' }
   return { mimeType, text: bytes.toString(), params: [], ...cut }

@@ -79,7 +79,7 @@ export function doubtsAbout(trace: RequestTrace): readonly string[] {
     ...(session && sessionCallOf(trace, recorded) === undefined && !NO_SESSION.test(end?.error ?? '')
       ? ['it belongs to a session, which a case does not have']
       : []),
-    ...(end?.status === 101 ? ['nothing switches protocols in a case'] : []),
+    ...(end?.status === 101 ? ['a test case cannot switch protocols'] : []),
   ]
 }
 

@@ -17,7 +17,7 @@ export async function saveTestCase(
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .replaceAll(/^-|-$/g, '')
-  if (!URL.canParse(trace.url)) throw new Failure('input', 'the trace does not know the URL of this request')
+  if (!URL.canParse(trace.url)) throw new Failure('input', 'the trace lacks the URL of this request')
   const text = testText([trace], { cwd, folder: cwd })
   for (let number = 1; ; number++) {
     const name = `${words.slice(0, 60) || 'request'}${number === 1 ? '' : `-${number}`}.gwtest.yaml`

@@ -108,7 +108,7 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
     expect(Math.round(first / 500)).toBe(2)
     expect(Math.round(second / 500)).toBe(protocol === 'grpc' ? 4 : 14)
     expect(receiver.logs).toHaveLength(1)
-    await until(() => gateway.logged.join('').includes('telemetry is exported again'))
+    await until(() => gateway.logged.join('').includes('telemetry export recovered'))
     expect(gateway.logged.join('').match(/cannot be exported/g)).toHaveLength(1)
     expect(lost(gateway)).toBe(0)
   })
@@ -206,7 +206,7 @@ describe.each(['http', 'grpc'] as const)('a collector that takes connections and
     expect(paths(receiver).filter(path => path === '/before')).toHaveLength(20)
     expect(receiver.logs).toHaveLength(120)
     expect(lost(gateway)).toBe(0)
-    expect(gateway.logged.join('')).toContain('telemetry is exported again')
+    expect(gateway.logged.join('')).toContain('telemetry export recovered')
   })
 })
 

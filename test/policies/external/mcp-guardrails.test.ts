@@ -181,7 +181,7 @@ test.each(Object.keys(BAD))('an answer that is none refuses, whatever the failur
       const guards = { checkRequest: () => BAD[name], checkResponse: () => BAD[name] }
       await using at = await start(guards, `methods: {'tools/call': ${phase}}, failureMode: ${failureMode}`)
       const client = await at.connect()
-      await expect(client.callTool(echo('x'))).rejects.toThrow('a guardrail could not be asked')
+      await expect(client.callTool(echo('x'))).rejects.toThrow('a guardrail could not be reached')
     }
   }
 })
@@ -194,7 +194,7 @@ test('a service that cannot be asked refuses, unless the file says otherwise', a
     }
     await using at = await start(guards, `methods: {'*': full}, failureMode: ${failureMode}`)
     if (failureMode === 'failOpen') expect(textOf(await (await at.connect()).callTool(echo('x')))).toBe('s0: x')
-    else await expect(at.connect()).rejects.toThrow('a guardrail could not be asked')
+    else await expect(at.connect()).rejects.toThrow('a guardrail could not be reached')
   }
 })
 

@@ -475,7 +475,7 @@ describe('attacks', () => {
   test.each<[string, string, string]>([
     ['hangs', '/token', 'the token endpoint gives no usable answer'],
     ['drips', '/token', 'the token endpoint gives no usable answer'],
-    ['hangs', '/.well-known/openid-configuration', 'the identity provider cannot be asked where its endpoints are'],
+    ['hangs', '/.well-known/openid-configuration', 'the metadata of the identity provider is unavailable'],
   ])(
     'a provider that %s at %s is given up after ten seconds, and the next sign-in works',
     async (how, path, detail) => {
@@ -591,7 +591,7 @@ describe('where the endpoints come from', () => {
     const elsewhere = `discovery: {url: '${issuer}/.well-known/openid-configuration'}`
     expect((await signsIn(own, elsewhere)).slice(3)).toContain('/.well-known/openid-configuration')
     await expect(start({ provider: own, more: `discovery: '{"issuer":"https://evil.example"}'` })).rejects.toThrow(
-      'GW106 the discovery document cannot be used: it speaks for another issuer',
+      'GW106 the discovery document cannot be used: its issuer does not match',
     )
   })
 

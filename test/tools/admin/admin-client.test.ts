@@ -16,7 +16,7 @@ class CountingClock extends ManualClock {
 const HALF = 'content-length: 9\r\n\r\nhalf'
 
 test.each([
-  ['nothing', '', 'timeout', 'ADDRESS gives no answer within 5 s.'],
+  ['nothing', '', 'timeout', 'ADDRESS does not answer within 5 s.'],
   ['half a body', `HTTP/1.1 200 OK\r\n${HALF}`, 'timeout', 'ADDRESS has stopped in the middle of its answer, for 5 s.'],
   ['half a refusal', `HTTP/1.1 429 Too Many Requests\r\n${HALF}`, 'unreachable', 'ADDRESS refuses: status 429.'],
 ])('a server that hangs and has answered %s is given up', async (_, words, kind, message) => {

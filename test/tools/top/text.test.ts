@@ -25,7 +25,7 @@ test('every section that has something to show, with all columns', () => {
 })
 
 test('a gateway that nobody has asked yet', () => {
-  expect(printed('idle')).toBe('0 requests/s, 0 failed/s, 0 in flight\n\nno request has come yet\n')
+  expect(printed('idle')).toBe('0 requests/s, 0 failed/s, 0 in flight\n\nno requests yet\n')
 })
 
 test('on a terminal, columns give way before names do', () => {

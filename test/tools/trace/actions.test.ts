@@ -132,7 +132,7 @@ test('S saves events that -f reads, never over another file', async () => {
   await screen.until(text => text.includes('3 events saved as trace-r1.jsonl'))
   expect(readFileSync(join(folder, 'trace-r1.jsonl'), 'utf8').trim().split('\n')).toEqual(recorder.texts)
   keyboard.write('S\r')
-  await screen.until(text => text.includes('trace-r1.jsonl is there already: choose another name'))
+  await screen.until(text => text.includes('trace-r1.jsonl already exists: choose another name'))
   await close()
 })
 

@@ -193,7 +193,7 @@ class LookedSession extends Session {
       if (opcode >= OPCODES.close) await this.#toProvider(opcode, data)
       else if (this.ctx.guards === undefined || this.ctx.guards.request.length === 0)
         await this.#toProvider(opcode, data)
-      else if (opcode === OPCODES.binary) throw new SessionError(CLOSE.data, 'binary messages cannot be looked at')
+      else if (opcode === OPCODES.binary) throw new SessionError(CLOSE.data, 'binary messages cannot be inspected')
       else await this.#askGuards(data, this.ctx.guards)
       if (this.#closed) return
     }
@@ -224,7 +224,7 @@ class LookedSession extends Session {
     }
     if (opcode !== OPCODES.text) {
       if (opcode === OPCODES.binary && this.#guard) {
-        throw new SessionError(CLOSE.broken, 'the provider sent what cannot be looked at')
+        throw new SessionError(CLOSE.broken, 'the provider sent a message that cannot be inspected')
       }
       this.#after(() => this.#toClient(opcode, data))
       return

@@ -76,7 +76,7 @@ export class StdioConnection implements Connection {
   call(_x: Exchange, request: Request, events: CallEvents): Cancel {
     if (!this.#usable(failure => events.fail(failure))) return () => {}
     if (!this.#channel.add(request, events)) {
-      events.fail({ message: 'a request with this id is under way', down: false })
+      events.fail({ message: 'a request with this id is in progress', down: false })
       return () => {}
     }
     this.#write(request.bytes)
@@ -197,7 +197,7 @@ function escapeSeparators(bytes: Buffer): Buffer | string {
 }
 
 function cancellation(requestId: RequestId): Buffer {
-  const params = { requestId, reason: 'the client has gone' }
+  const params = { requestId, reason: 'the client disconnected' }
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }))
 }
 

@@ -34,7 +34,7 @@ function customRules(value: Record<string, unknown>): readonly ObjectProblem[] {
   const custom = value.custom as { backendRef?: unknown; formats: readonly { path?: string }[] } | undefined
   if (!custom) return []
   if (custom.backendRef && value.host !== undefined) {
-    return [problem(['host'], '`host` cannot stand beside `custom.backendRef`: both say where the models are')]
+    return [problem(['host'], '`host` cannot be combined with `custom.backendRef`: both say where the models are')]
   }
   if (!custom.backendRef && value.host === undefined) {
     if (value.port !== undefined) return []
@@ -43,7 +43,7 @@ function customRules(value: Record<string, unknown>): readonly ObjectProblem[] {
   if (!custom.formats.some(({ path }) => path !== undefined)) return []
   return ['path', 'pathPrefix']
     .filter(name => value[name] !== undefined)
-    .map(name => problem([name], `\`${name}\` cannot stand beside a \`path\` in \`custom.formats\``))
+    .map(name => problem([name], `\`${name}\` cannot be combined with a \`path\` in \`custom.formats\``))
 }
 
 /** A provider with its address: exactly one of the variants. */
@@ -70,7 +70,7 @@ export const providerRules = {
     ),
     serverRule(
       '!has(self.custom) || !self.custom.formats.exists(f, has(f.path)) || (!has(self.path) && !has(self.pathPrefix))',
-      'path and pathPrefix cannot stand beside a path in custom.formats',
+      'path and pathPrefix cannot be combined with a path in custom.formats',
     ),
   ],
 }

@@ -16,7 +16,7 @@ function phaseRules(value: Record<string, unknown>): readonly ObjectProblem[] {
   if (value.phase !== 'PreRouting') return []
   return Object.keys(value)
     .filter(name => AFTER_ROUTING.includes(name))
-    .map(name => problem([name], `\`${name}\` cannot stand in the PreRouting phase: no route is chosen yet`))
+    .map(name => problem([name], `\`${name}\` cannot be used in the PreRouting phase, before a route is selected`))
 }
 
 /** Request processing. */

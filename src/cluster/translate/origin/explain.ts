@@ -38,7 +38,7 @@ export function explain(resource: Resource, finished: Finished): string {
 
 function conditions(resource: Resource, { statuses }: Finished): readonly string[] {
   const status = statuses.find(each => each.resource === resource)?.status
-  if (!status) return ['not looked at by a controller of this gateway']
+  if (!status) return ['not handled by a controller of this gateway']
   const of = (owner: string, items: unknown) =>
     asItems(items).map(({ type, status: value, reason, message }) => {
       const text = `${owner}${String(type)}=${String(value)} (${String(reason)})`

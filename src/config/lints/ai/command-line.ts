@@ -11,7 +11,7 @@ export const commandLine: Lint = file => {
       const shown = args.map(each => JSON.stringify(each)).join(', ')
       file.report({
         code: 'GW573',
-        message: `no shell reads \`cmd\`: a program called \`${stdio.cmd}\` would be started`,
+        message: `\`cmd\` is not run by a shell: gwctl would look for a program named \`${stdio.cmd}\``,
         path: [...file.pathOf(stdio), 'cmd'],
         at: 'value',
         label: 'a program with its arguments',

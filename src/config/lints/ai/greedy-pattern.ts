@@ -13,7 +13,7 @@ export const greedyPattern: Lint = file => {
           path: [...file.pathOf(rule), 'pattern'],
           at: 'value',
           label: 'always found',
-          help: 'write what the text must hold: `+` for at least one in place of `*`',
+          help: 'make the pattern require some text, for example with `+` instead of `*`',
         })
       }
     }

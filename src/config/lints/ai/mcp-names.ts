@@ -15,7 +15,7 @@ export const mcpKinds: Lint = file => {
     const place = [...termsWithin(term)].find(each => each.kind === 'reference' && each.path === other)
     file.report({
       code: 'GW570',
-      message: `\`mcp.${first[1]}\` and \`mcp.${other[1]}\` are never there together: this rule holds for no item`,
+      message: `\`mcp.${first[1]}\` and \`mcp.${other[1]}\` are never set together, so this rule never matches`,
       path: [...path],
       at: 'value',
       ...(place && { span: place.span }),

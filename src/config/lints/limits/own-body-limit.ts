@@ -13,7 +13,7 @@ export const ownBodyLimit: Lint = file => {
         message: `\`buffer\` takes in ${sizeText(side.maxBytes)}, more than the ${sizeText(http.maxBufferSize)} that hold for the gateway`,
         path: [...file.pathOf(side), 'maxBytes'],
         at: 'value',
-        label: 'this limit holds here',
+        label: "overrides the gateway's limit",
         help: 'remove it, so that `maxBufferSize` holds here too, or raise `maxBufferSize` when it is meant for all routes',
         related: [{ path: [...file.pathOf(http), 'maxBufferSize'], at: 'value', message: 'the limit of the gateway' }],
       })

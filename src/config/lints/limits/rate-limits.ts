@@ -46,7 +46,7 @@ export const tokensWithoutModel: Lint = file => {
       if (!countsTokens(limit)) continue
       file.report({
         code: 'GW520',
-        message: 'the limit counts tokens of LLMs, and no LLM is behind this route: it never takes effect',
+        message: 'the limit counts LLM tokens, and this route has no LLM backend, so it never takes effect',
         path: [...file.pathOf(limit), limit.type === undefined ? 'tokens' : 'type'],
         at: 'key',
         label: 'nothing is counted',

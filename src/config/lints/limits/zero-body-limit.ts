@@ -8,7 +8,7 @@ export const zeroBodyLimit: Lint = file => {
       if (part?.maxBytes !== 0) continue
       file.report({
         code: 'GW591',
-        message: `\`maxBytes: 0\` means no body at all, not any: every ${side} with a body ${side === 'request' ? 'gets 413' : 'becomes 502'}`,
+        message: `\`maxBytes: 0\` forbids bodies instead of allowing any size: every ${side} with a body ${side === 'request' ? 'gets 413' : 'becomes 502'}`,
         path: [...file.pathOf(part), 'maxBytes'],
         at: 'value',
         label: 'no body',

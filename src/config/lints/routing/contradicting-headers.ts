@@ -16,7 +16,7 @@ export const contradictingHeaders: Lint = file => {
           if (written === undefined) continue
           file.report({
             code: 'GW563',
-            message: `\`${written}\` is set and then removed, so nothing ever sees it`,
+            message: `\`${written}\` is set and then removed, so it is never sent`,
             path: [...file.pathOf(changes), 'remove', i],
             at: 'value',
             label: 'removed last',

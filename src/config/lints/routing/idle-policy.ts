@@ -10,7 +10,7 @@ const CHECKS: { readonly [P in keyof Policies]?: (policy: NonNullable<Policies[P
   cors: ({ allowOrigins, allowCredentials }) => {
     const star = allowOrigins.indexOf('*')
     if (allowOrigins.length === 0)
-      return { path: [], message: '`cors` names no origin: no page may read anything', help: 'set `allowOrigins`' }
+      return { path: [], message: '`cors` lists no origins, so no page can read responses', help: 'set `allowOrigins`' }
     // With credentials, the wildcard is the mistake.
     return star < 0 || allowOrigins.length === 1 || allowCredentials
       ? undefined

@@ -16,7 +16,7 @@ export const mirrorToItself: Lint = file => {
     if (!to.some(([kind]) => written[kind] !== undefined && isSame(written[kind], backend[kind]))) continue
     file.report({
       code: 'GW561',
-      message: 'copies go to the backend that gets the requests: it sees each of them twice',
+      message: 'the mirror targets the backend that already gets the requests, so it gets each of them twice',
       path,
       at: 'value',
       label: 'the same backend',

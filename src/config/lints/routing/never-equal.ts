@@ -135,7 +135,7 @@ function namedWrongly(term: Term, written: Written): Mistake | undefined {
   if (term.kind === 'literal')
     return isTemplate(term.value)
       ? {
-          message: 'text in quotes stays as it is: nothing is filled in for `{{…}}`',
+          message: 'quoted text is literal: `{{…}}` is not expanded',
           label: 'fixed text',
           help: 'write the variable without quotes and braces: `request.path`',
         }

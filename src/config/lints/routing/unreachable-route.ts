@@ -37,7 +37,7 @@ function report(later: Matched, earlier: Matched, file: LintedFile): void {
     code: same ? 'GW502' : 'GW501',
     message: same
       ? `the match is the same as one of route \`${earlier.route.name}\`, which is always chosen`
-      : `route \`${earlier.route.name}\` takes every request that this match fits`,
+      : `route \`${earlier.route.name}\` receives every request that this match accepts`,
     path: file.pathOf(later.match),
     at: 'value',
     label: 'never chosen',

@@ -42,7 +42,7 @@ function checkListeners(listeners: readonly Written[], file: LintedFile): void {
       })
     } else if (passedOn && listener.hostname !== undefined && !['', '*'].includes(listener.hostname)) {
       report(file, [...path, 'hostname'], 'key', `\`hostname\` changes nothing: ${listener.protocol} names no host`, {
-        label: 'every connection comes here',
+        label: 'this listener gets every connection',
         help: 'remove it',
       })
     } else if (start !== 'tls' && listener.tls) {

@@ -68,7 +68,7 @@ export const sameCredential: Lint = file => {
       at: 'key',
       label: 'finds the header gone',
       help: `give one of them a \`location\`, or make it optional`,
-      related: [{ path: file.pathOf(policies[first]!), at: 'key', message: 'takes the header first' }],
+      related: [{ path: file.pathOf(policies[first]!), at: 'key', message: 'removes the header first' }],
     })
   }
 }

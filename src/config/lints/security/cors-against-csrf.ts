@@ -23,7 +23,7 @@ export const corsAgainstCsrf: Lint = file => {
       message: `\`cors\` lets ${pattern ? `pages of \`${origin}\`` : `\`${origin}\``} send ${method === '*' ? 'any method' : method}, and \`csrf\` answers 403`,
       path: [...file.pathOf(cors.allowOrigins), at],
       at: 'value',
-      label: '`csrf` does not know this origin',
+      label: '`csrf` does not allow this origin',
       help: pattern
         ? 'name the origins here and in `csrf.additionalOrigins`, which takes no patterns'
         : `add \`${origin}\` to \`csrf.additionalOrigins\`, or allow GET only`,

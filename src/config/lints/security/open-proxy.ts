@@ -11,7 +11,7 @@ export const openProxy: Lint = file => {
       continue
     file.report({
       code: 'GW511',
-      message: 'clients choose the destination, and nothing says which ones they may',
+      message: 'clients choose the destination, and nothing restricts it',
       path: [...file.pathOf(backend), 'dynamic'],
       at: 'key',
       label: 'an open proxy, into your own network too',

@@ -10,7 +10,7 @@ export const plainKeys: Lint = file => {
     if (file.textAt([...path, 'url']) === '') return
     file.report({
       code: 'GW550',
-      message: 'the keys that tokens are verified with come without TLS',
+      message: 'the keys for verifying tokens are fetched without TLS',
       path: [...path, 'url'],
       at: 'value',
       label: 'anyone who changes them in transit can sign valid tokens',

@@ -44,9 +44,7 @@ function checkServices(file: LintedFile): void {
 function report(file: LintedFile, path: Path, onTlsPort: boolean, help: string): void {
   file.report({
     code: 'GW545',
-    message: onTlsPort
-      ? 'plain HTTP is spoken to port 443'
-      : 'TLS is spoken to port 80, where servers speak plain HTTP',
+    message: onTlsPort ? 'plain HTTP is spoken to port 443' : 'TLS is used on port 80, where servers expect plain HTTP',
     path,
     at: 'value',
     label: onTlsPort ? 'TLS is not on' : 'TLS is on',

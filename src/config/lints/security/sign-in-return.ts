@@ -28,7 +28,7 @@ function findPlainHttp(oidc: Oidc, file: LintedFile): void {
     message: 'sign-ins and their cookies travel unencrypted: `redirectURI` is plain HTTP',
     path: [...file.pathOf(oidc), 'redirectURI'],
     at: 'value',
-    label: 'anybody on the way can read them',
+    label: 'anyone on the network path can read them',
     help: 'write `https://`; plain HTTP is for development on one machine, `http://localhost`',
   })
 }

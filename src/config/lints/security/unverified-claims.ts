@@ -74,7 +74,7 @@ function unverifiedTokens(file: LintedFile, contextsNow: () => Context[]): void 
       continue
     file.report({
       code: 'GW554',
-      message: '`passthrough` sends on the token that a policy has verified, and nothing here verifies one',
+      message: '`passthrough` forwards the token that a policy verified, and no policy here verifies one',
       path: [...path, 'passthrough'],
       at: 'key',
       label: 'there is never a token',

@@ -11,7 +11,7 @@ export const unverifiedTls: Lint = file => {
         code: 'GW509',
         message:
           field === 'insecure'
-            ? 'the certificate is not verified: anybody on the way can read and change the traffic'
+            ? 'the certificate is not verified: anyone on the network path can read and change the traffic'
             : 'the name in the certificate is not verified: any server with a trusted certificate can answer',
         path: [...path, field],
         at: 'value',

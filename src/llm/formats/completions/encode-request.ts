@@ -149,7 +149,8 @@ function writeAssistant({ parts }: Turn, to: Target): JsonObject[] {
   for (const part of parts) {
     if (part.kind === 'toolCall') calls.push(writeCall(part))
     else if (part.kind === 'reasoning' && to.thoughts) reasoning.push(part)
-    else if (part.kind === 'reasoning') to.losses.add(part.at, 'the provider takes no thoughts back')
+    else if (part.kind === 'reasoning')
+      to.losses.add(part.at, 'the provider does not accept reasoning of earlier turns')
     else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text
     else if (part.kind === 'foreign' && part.type === 'audio')
       to.losses.add(part.at, 'audio of an earlier reply is not carried')
@@ -220,7 +221,7 @@ function writeDocument(part: DocumentPart, { losses }: Target): JsonObject {
 /** Results are plain text here, so a failure can only be expressed in words. */
 function writeResult(part: Extract<Part, { kind: 'toolResult' }>, to: Target): unknown {
   const texts = part.parts.filter(each => each.kind === 'text')
-  if (part.error) to.losses.add(`${part.at}.is_error`, 'said in the text of the result')
+  if (part.error) to.losses.add(`${part.at}.is_error`, 'moved into the text of the result')
   const marked = part.error ? [textPart('Error:', part.at), ...texts] : texts
   if (marked.every(text => text.cache === undefined)) return joinTexts(marked, part.error ? '\n' : '')
   return writeTexts(marked, to)

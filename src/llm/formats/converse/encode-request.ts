@@ -99,7 +99,7 @@ class ConverseWriter {
     const stops = stopsFor(this.#chat, MOST_STOPS, this.#losses)
     if (stops?.length) config.stopSequences = stops
     if (settings.parallelTools === false) {
-      this.#losses.add(this.#chat.names.parallelTools ?? 'parallelTools', 'the provider cannot be told so')
+      this.#losses.add(this.#chat.names.parallelTools ?? 'parallelTools', 'the provider has no such setting')
     }
     return config
   }
@@ -150,7 +150,7 @@ class ConverseWriter {
     const { toolChoice } = this.#chat
     if (toolChoice === undefined) return undefined
     if (toolChoice.mode === 'none') {
-      this.#losses.add('tool_choice', 'the provider cannot be told to call no tool')
+      this.#losses.add('tool_choice', 'the provider cannot disable tool calls')
       return undefined
     }
     if (toolChoice.mode === 'auto') return { auto: {} }

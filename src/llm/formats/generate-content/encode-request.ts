@@ -160,7 +160,8 @@ function writeModelParts(parts: readonly Part[], model: string, losses: Losses):
   const first = inherited ?? (/gemini-3/.test(model) ? NO_SIGNATURE : undefined)
   return parts.flatMap(part => {
     if (part.kind === 'reasoning') {
-      if (inherited === undefined || calls.length === 0) losses.add(part.at, 'the provider takes no thoughts back')
+      if (inherited === undefined || calls.length === 0)
+        losses.add(part.at, 'the provider does not accept reasoning of earlier turns')
       return []
     }
     if (part.kind !== 'toolCall') return writePart(part, losses)

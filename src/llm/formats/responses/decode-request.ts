@@ -85,7 +85,8 @@ export function decodeRequest(body: JsonObject): Chat {
       throw new Untranslatable(name, 'refers to what is stored at OpenAI: send the whole conversation as `input`')
     }
   }
-  if (body.background === true) throw new Untranslatable('background', 'the provider answers at once or not at all')
+  if (body.background === true)
+    throw new Untranslatable('background', 'the provider cannot run requests in the background')
   const settings = readSettings(body, PLAIN)
   if (settings.topLogprobs || listOf(body.include).includes(LOGPROBS)) settings.logprobs = true
   const reasoning = readReasoning(body.reasoning)

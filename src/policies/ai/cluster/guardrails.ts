@@ -63,7 +63,7 @@ function webhook(scope: CelScope) {
 function servicePolicies(auth: Schema<unknown>) {
   return object(
     'guardrail policies',
-    { ...connectionFields, auth: opt(auth, 'How the gateway proves who it is.') },
+    { ...connectionFields, auth: opt(auth, 'How the gateway authenticates.') },
     { atLeastOneOf: [[...Object.keys(connectionFields), 'auth']] },
   )
 }

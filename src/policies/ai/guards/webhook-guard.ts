@@ -159,7 +159,8 @@ function verdictOf({ mask, reject, reason }: Decision, guarded: Guarded, told: r
   if (mask === undefined) return ALLOW
   const contents = contentsIn(mask, guarded)
   // Even if failing open: what it masked is not what was sent.
-  if (contents?.length !== told.length) throw guardFailure(unusable('masked other messages than it was told'))
+  if (contents?.length !== told.length)
+    throw guardFailure(unusable('returned masks for different messages than it was sent'))
   const texts = new Map<TextRun, readonly string[]>()
   for (const [i, message] of told.entries()) {
     const run = mainRun(message)

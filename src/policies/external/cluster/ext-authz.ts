@@ -61,7 +61,7 @@ const cache = object('authorization cache', {
 const authorizer = endpoint({ urlPath: true, what: 'The authorization service' })
 const extAuthFields: Members = {
   ...authorizer.fields,
-  failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when the service cannot be asked.'),
+  failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when the service is unavailable.'),
   grpc: opt(grpc, 'Asks over gRPC.'),
   http: opt(http, 'Asks over HTTP; 200 allows.'),
   forwardBody: opt(
@@ -81,7 +81,7 @@ function extAuthRules(value: Record<string, unknown>): readonly ObjectProblem[] 
     problems.push(problem(['url'], 'a URL with a path goes only with `http`', { at: 'value' }))
   }
   if (hasPath(value.url) && byHttp?.path !== undefined) {
-    problems.push(problem(['http', 'path'], '`http.path` cannot stand beside a URL with a path'))
+    problems.push(problem(['http', 'path'], '`http.path` cannot be combined with a URL with a path'))
   }
   return problems
 }
@@ -97,7 +97,7 @@ const EXT_AUTH_RULES = [
   ),
   serverRule(
     "!has(self.url) || !has(self.http) || !has(self.http.path) || !self.url.matches('^https?://[^/]+/')",
-    'http.path cannot stand beside a url with a path',
+    'http.path cannot be combined with a url with a path',
   ),
 ]
 const extAuth = conditional('external authorization', extAuthFields, {

@@ -35,7 +35,7 @@ const extProc = conditional(
   'external processing',
   {
     ...processorService.fields,
-    failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when the service cannot be asked.'),
+    failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when the service is unavailable.'),
     processingOptions: opt(processingOptions, 'Which parts of the exchange are sent.'),
     metadataContext: opt(map(map(cel('request', 'any')), { max: 64 }), 'Metadata by namespace: name to expression.'),
     requestAttributes: opt(expressions, 'Attributes of the request: name to expression.'),

@@ -169,7 +169,7 @@ export class ServiceStream {
       response = processingResponse.decode(bytes)
     } catch {
       this.#stream.cancel()
-      this.#fail(failed('an answer that cannot be read'))
+      this.#fail(failed('a malformed response'))
       return true
     }
     this.#watch()
@@ -186,7 +186,7 @@ export class ServiceStream {
       return !this.#paused
     }
     this.#stream.cancel()
-    this.#fail(failed('an answer to nothing that was asked'))
+    this.#fail(failed('an unexpected response'))
     return true
   }
 

@@ -122,7 +122,7 @@ export class AuthorizationServer {
     const { clientId, clientSecret, provider } = this.#settings
     const form = formFields((await x.body.buffer(LONGEST_REQUEST)).toString('utf8'))
     if (['grant_type', 'client_id', 'client_secret'].some(name => form.getAll(name).length > 1))
-      return failure(400, 'invalid_request', 'a parameter is there twice')
+      return failure(400, 'invalid_request', 'a parameter is repeated')
     if (provider?.refusesResource) form.delete('resource')
     const sent = x.request.headers.has('authorization') || form.has('client_secret')
     const named = form.get('client_id')

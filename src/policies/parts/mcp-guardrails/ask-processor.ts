@@ -87,7 +87,7 @@ async function askService(
   try {
     return mcpResult.decode(message)
   } catch {
-    throw new Violation('an answer that cannot be read')
+    throw new Violation('a malformed response')
   }
 }
 

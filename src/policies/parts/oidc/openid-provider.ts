@@ -62,7 +62,7 @@ export class OpenidProvider {
     try {
       return await this.#settings.metadata(x)
     } catch (error) {
-      throw providerFailure('the identity provider cannot be asked where its endpoints are', error)
+      throw providerFailure('the metadata of the identity provider is unavailable', error)
     }
   }
 

@@ -36,7 +36,7 @@ const tlsRules: Rule = value => {
   }
   if (value.certificateSource !== 'SPIFFE') return []
   return INLINE_CERTIFICATES.filter(name => value[name] !== undefined).map(name =>
-    problem([name], `\`${name}\` cannot stand beside \`certificateSource: SPIFFE\``),
+    problem([name], `\`${name}\` cannot be combined with \`certificateSource: SPIFFE\``),
   )
 }
 export const tls = object(

@@ -71,7 +71,7 @@ const clientAuth = object(
         return [problem(['privateKeyJwt'], '`privateKeyJwt` goes only with the method PrivateKeyJwt')]
       }
       if (signs && value.secretRef)
-        return [problem(['secretRef'], '`secretRef` cannot stand beside the method PrivateKeyJwt')]
+        return [problem(['secretRef'], '`secretRef` cannot be combined with the method PrivateKeyJwt')]
       return value.method === 'ClientSecretBasic' && !value.secretRef
         ? [
             missing(
@@ -139,10 +139,10 @@ const server = endpoint({ urlPath: true, what: 'The token endpoint’s server' }
 
 function pathNeedsReference(value: Record<string, unknown>): readonly ObjectProblem[] {
   return value.url && value.path !== undefined
-    ? [problem(['path'], '`path` cannot stand beside `url`: the URL has the path')]
+    ? [problem(['path'], '`path` cannot be combined with `url`: the URL has the path')]
     : []
 }
-const PATH_RULE = serverRule('!has(self.url) || !has(self.path)', 'path cannot stand beside url')
+const PATH_RULE = serverRule('!has(self.url) || !has(self.path)', 'path cannot be combined with url')
 const path = opt(absolutePath, 'The path of the token endpoint on `backendRef`; `/` when unset.')
 
 /** RFC 8693 and RFC 7523. */
@@ -174,7 +174,7 @@ export const tokenExchange = object(
       ),
       serverRule(
         "self.grantType != 'JwtBearer' || (!has(self.actorToken) && !has(self.requestedTokenType))",
-        'actorToken and requestedTokenType cannot stand beside grantType JwtBearer',
+        'actorToken and requestedTokenType cannot be combined with grantType JwtBearer',
       ),
     ],
   },
@@ -187,12 +187,12 @@ function grantTakes(value: Record<string, unknown>): readonly ObjectProblem[] {
   if (value.grantType !== 'JwtBearer') return []
   return ['actorToken', 'requestedTokenType']
     .filter(name => value[name] !== undefined)
-    .map(name => problem([name], `\`${name}\` cannot stand beside \`grantType: JwtBearer\``))
+    .map(name => problem([name], `\`${name}\` cannot be combined with \`grantType: JwtBearer\``))
 }
 
 const authority = object(
   'authorization server',
-  { ...server.fields, path, clientAuth: req(clientAuth, 'How the gateway proves who it is.') },
+  { ...server.fields, path, clientAuth: req(clientAuth, 'How the gateway authenticates.') },
   { exactlyOneOf: [server.group], check: pathNeedsReference, rules: [PATH_RULE] },
 )
 

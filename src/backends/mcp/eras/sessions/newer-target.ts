@@ -160,7 +160,7 @@ export class NewerTarget implements Connection {
     if (missing === 0) then({})
     for (const [key, asked] of requests) {
       if (!isObject(asked) || typeof asked.method !== 'string') {
-        fail('the target asks for something that cannot be read')
+        fail('the target sent a malformed request')
         break
       }
       const id = `gwctl-${++this.#serial}`

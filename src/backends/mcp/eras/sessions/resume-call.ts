@@ -10,7 +10,7 @@ import type { ClientSession } from './client-session.ts'
 
 const LOST: RpcError = {
   code: INTERNAL_ERROR,
-  message: 'nothing is left of the call here, and its target does not keep it',
+  message: 'the call can no longer be resumed: neither the gateway nor its target kept it',
 }
 
 /**

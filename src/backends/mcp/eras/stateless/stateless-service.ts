@@ -31,7 +31,7 @@ const REMOVED: ReadonlySet<string> = new Set([
   'tasks/result',
 ])
 
-const UNKNOWN_STATE = { code: INVALID_PARAMS, message: 'nothing waits for an answer under this request state' }
+const UNKNOWN_STATE = { code: INVALID_PARAMS, message: 'no pending call has this request state' }
 
 /** Deviations in how a request reaches its targets. */
 interface Exception {
@@ -53,7 +53,7 @@ export class StatelessService implements EraService {
   }
 
   admit(message: Message, outline: JsonOutline, answer: Answer): void {
-    if (message.kind === 'response') answer.refuse(400, 'a response answers nothing here')
+    if (message.kind === 'response') answer.refuse(400, 'this protocol version does not accept responses')
     else if (answer.x.request.headers.has('mcp-session-id')) {
       answer.refuse(400, 'this protocol version has no sessions')
     } else if (message.kind === 'request') this.#request(message, outline, answer)
