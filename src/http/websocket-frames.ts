@@ -64,13 +64,13 @@ export class FrameReader {
     if (bytes.length < 2) return 0
     const [start, second] = [bytes[0]!, bytes[1]!]
     if (((second & 0x80) !== 0) !== this.#masked) {
-      throw new Error(`its frames are ${this.#masked ? 'not masked, as' : 'masked, which only'} those of a client are`)
+      throw new Error(this.#masked ? 'client frames must be masked' : 'server frames must not be masked')
     }
     const short = second & 0x7f
     const prefix = 2 + (short === 126 ? 2 : short === 127 ? 8 : 0)
     const size = this.#masked ? prefix + 4 : prefix
     if (bytes.length < size) return 0
-    if ((start & 0x70) !== 0) throw new Error('it uses an extension that was not agreed on')
+    if ((start & 0x70) !== 0) throw new Error('it uses an extension that was not negotiated')
     this.#mask = this.#masked ? bytes.subarray(prefix, size) : undefined
     this.#at = 0
     const length = short === 126 ? bytes.readUInt16BE(2) : short === 127 ? Number(bytes.readBigUInt64BE(2)) : short

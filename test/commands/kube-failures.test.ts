@@ -98,13 +98,13 @@ describe('what goes wrong on the way', () => {
     [
       'a frame of impossible length',
       socket => void socket.write(Buffer.from([0x82, 127, ...Array(8).fill(255)])),
-      'impossible length',
+      'invalid frame length',
     ],
     ['an endless ping', socket => void socket.write(Buffer.from([0x89, 126, 0xff, 0xff])), 'control frame is too long'],
     ['masked frames', socket => void socket.write(frame(Buffer.of(0, 1), { masked: true })), 'masked'],
     ['an extension', socket => void socket.write(Buffer.from([0xc2, 1, 0])), 'extension'],
     ['an unknown kind of frame', socket => void socket.write(Buffer.from([0x83, 1, 0])), 'an unknown opcode (3)'],
-    ['a piece of no message', socket => void socket.write(Buffer.from([0x80, 1, 0])), 'mixed up'],
+    ['a piece of no message', socket => void socket.write(Buffer.from([0x80, 1, 0])), 'interleaved'],
     ['no HTTP', socket => void socket.write(message(0, 'hello\r\n')), 'no gateway answers at pod shop/edge-1'],
   ])('%s', async (_what, say, words) => {
     expect(await ask(say)).toContain(words)

@@ -420,7 +420,7 @@ describe('connections', () => {
   test('one that is passed on as it is has no request to explain', async () => {
     const { code, out, err } = await route(['http://h:3306/', ...within], 'connections.yaml')
     expect({ code, out }).toEqual({ code: 3, out: '' })
-    expect(err).toContain('port 3306 passes connections on as they are')
+    expect(err).toContain('port 3306 forwards connections unchanged')
   })
 
   test.each([
@@ -549,7 +549,7 @@ describe('what is wrong is said', () => {
     [['/a', '--stub', 'a=999'], 2, 'a=999 is not a stub'],
     [['/a', '--stub', 'a=200:missing'], 3, 'cannot read missing'],
     [['/a', '--curl', 'copied.sh'], 2, 'given twice'],
-    [['--curl', 'claims.json'], 3, 'holds no curl command'],
+    [['--curl', 'claims.json'], 3, 'contains no curl command'],
     [['--curl', 'copied.s'], 3, 'copied.s does not exist: did you mean `copied.sh`?'],
     [['/a', '-o', 'jsn'], 2, 'unknown format jsn: did you mean `json`?'],
     [['/a', '--sed', '2'], 2, 'unknown flag --sed: did you mean `--seed`?'],

@@ -265,7 +265,7 @@ test('arguments that make no request are told to the model, and reach nobody', a
   }
   expect(await told('getPet', {})).toBe('`path.id` is required')
   for (const id of ['', '.', '..']) expect(await told('getPet', { path: { id } })).toMatch(/it is a part of the path/)
-  expect(await told('getPet', { path: { id: { a: { b: 1 } } } })).toMatch(/lists or objects within one another/)
+  expect(await told('getPet', { path: { id: { a: { b: 1 } } } })).toMatch(/contains nested lists or objects/)
   expect(await told('getPet', { path: { id: 'a' }, query: { admin: '1' } })).toMatch(/`query.admin` is not a parameter/)
   expect(await told('getPet', { path: { id: 'a' }, body: {} })).toMatch(/`body` is not an argument of this tool/)
   expect(await told('getPet', { path: 'a' })).toBe('`path` must be an object')

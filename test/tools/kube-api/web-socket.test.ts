@@ -70,7 +70,7 @@ describe('frames of a server', () => {
 
   test('two messages cannot be open at once', () => {
     expect(() => new FrameReader().read(Buffer.concat([started(Buffer.from('a')), frame(Buffer.from('b'))]))).toThrow(
-      'mixed up',
+      'interleaved',
     )
   })
 })

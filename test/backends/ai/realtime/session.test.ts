@@ -261,7 +261,7 @@ describe('hostile frames', () => {
     ['a control frame that is too long', frame(Buffer.alloc(200), { opcode: 9, masked: true }), 1002],
     ['that go on with nothing', first(0x80, text('{}')), 1002],
     [
-      'of impossible length',
+      'invalid frame length',
       Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4]),
       1002,
     ],
