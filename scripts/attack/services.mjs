@@ -57,4 +57,27 @@ export const services = [
       return 'the backend saw the words of the service only'
     },
   },
+  {
+    name: 'Trailers of a request under the names that rules, header modifiers and an authorization service speak about',
+    defends: 'read and left behind: no policy has seen them',
+    async run({ start, backend, raw, holds }) {
+      const service = await backend((_req, res) => res.writeHead(200, { 'x-user': 'ann' }).end())
+      const trailers = []
+      const behind = await backend((req, res) => {
+        trailers.push(...req.rawTrailers)
+        res.end()
+      })
+      const more = `protocol: {http: {includeResponseHeaders: [x-user]}}}, requestHeaderModifier: {remove: [x-debug]},
+        authorization: {rules: [{deny: 'request.headers["x-role"] == "admin"'}]`
+      const gateway = await start(port => guarded(port, service.port, behind.port, more))
+      const names = ['x-user', 'X-Role', 'x-debug', 'authorization', 'cookie', 'host', 'x-new']
+      for (const name of names) {
+        const head = `POST / HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\ntrailer: ${name}\r\ntransfer-encoding: chunked\r\n\r\n`
+        const reply = await raw(gateway.port, `${head}1\r\na\r\n0\r\n${name}: admin\r\n\r\n`)
+        holds(statusOf(reply) === 200, `${name}: ${JSON.stringify(reply.slice(0, 60))}`)
+      }
+      holds(trailers.length === 0, `the backend got ${trailers.join(', ')}`)
+      return `none of ${names.length} arrived`
+    },
+  },
 ]
