@@ -10,13 +10,13 @@ import { openArena } from '../../attack/arena.mjs'
 import { replaceSection } from '../section.mjs'
 
 const SESSIONS = Number(process.env.SESSIONS ?? 1000)
-const CALLS = 6
+const CALLS = 4
 const ROUNDS = 3
 /** Sessions that call at a time. */
-const AT_A_TIME = 40
+const AT_A_TIME = 30
 /** ms that the route gives a call, and that it may take at most on a busy machine. */
-const TIMEOUT = 2000
-const LIMIT = 15_000
+const TIMEOUT = 5000
+const LIMIT = 20_000
 const FAULTS = ['crash', 'hang', 'garbage', 'foreign']
 const INIT = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'sessions', version: '1' } }
 const SERVER = { protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }

@@ -88,7 +88,11 @@ export class Answer implements Flow {
   keep(events: EventKeeper): void {
     this.#kept = events
     events.live = this
-    if (!events.prime || events.begun) return
+    this.#primeSoon()
+  }
+
+  #primeSoon(): void {
+    if (this.#over || !this.#kept?.prime || this.#kept.begun) return
     this.#keepAlive?.cancel()
     this.#watch(PRIME)
   }
@@ -136,6 +140,7 @@ export class Answer implements Flow {
   release(session: string | undefined): void {
     this.#held = false
     this.#session = session
+    this.#primeSoon()
   }
 
   /** Sends the head of an event stream. */

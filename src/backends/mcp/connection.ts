@@ -55,6 +55,8 @@ export interface Patience {
 
 /** ms for calls that fan out: one silent target must not delay the others. */
 const FOR_ALL = 30_000
+/** Of the route's time limit. */
+const SHARE = 0.8
 
 export const SILENT: TargetFailure = { message: 'the target has not answered in time', down: false }
 
@@ -65,7 +67,9 @@ export function patienceFor(x: Exchange): Patience {
 
 /** For one target's share of a fan-out. */
 export function patienceAmongOthers(x: Exchange): Patience {
-  return { ms: x.attempts.at(-1)?.timeout || FOR_ALL, untilReply: true }
+  // Less than the route's limit, which would end the whole answer.
+  const limits = [x.attempts.at(-1)?.timeout, x.timeLimit].filter(limit => limit !== undefined && limit > 0) as number[]
+  return { ms: limits.length > 0 ? Math.ceil(Math.min(...limits) * SHARE) : FOR_ALL, untilReply: true }
 }
 
 /** Cancels a call: it emits no further events. `told`: the client has already notified the target. */

@@ -50,6 +50,16 @@ test('FailOpen: a target that never answers holds neither `initialize` nor a lis
   expect(list.messages).toMatchObject([{ id: 2, result: { tools: [{ name: 'good_t' }] } }])
 })
 
+test('FailOpen: a silent target is left out before the time of the route is over for all', async () => {
+  const silent = await server(() => PENDING)
+  const gateway = await gatewayTo({ good: await server(), silent }, { failureMode: 'failOpen' }, { timeout: 5000 })
+  const opening = post(gateway.url, initialize())
+  await asked(silent, 'initialize')
+  await expect.poll(() => gateway.clock.waiting).toBeGreaterThan(1)
+  gateway.clock.advance(4500)
+  expect((await opening).messages).toMatchObject([{ id: 1, result: { serverInfo: { name: 'gwctl' } } }])
+})
+
 test('FailClosed: a target that never answers is an error in the time of the route', async () => {
   const good = await server()
   const silent = await server((_rpc, res) => {

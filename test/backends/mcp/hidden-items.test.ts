@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { startGateway } from './gateway.ts'
-import { startScript } from './scripted-server.ts'
+import { PENDING, startScript } from './scripted-server.ts'
 import { begin, post } from './wire.ts'
 
 const closing: (() => Promise<unknown>)[] = []
@@ -64,4 +64,30 @@ test.each([1, 2])('what rules hide cannot be told from what is not there, with %
   expect([used.answer[0], used.answer.at(-1)]).toEqual([200, expect.stringContaining('"free"')])
   // Its list is known now.
   expect((await ask('tools/call', { name: `${name}free` })).asked).toBe(1)
+})
+
+test('however long the list takes, the refusal has its own status', async () => {
+  let list = (): unknown => undefined
+  const up = await startScript(({ id, method }, res) => {
+    if (method !== 'tools/list') return undefined
+    list = () =>
+      res
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result: { tools: [] } }))
+    return PENDING
+  })
+  const gateway = await startGateway(
+    { targets: ['a', 'b'].map(name => ({ name, mcp: { host: up.url } })) },
+    { rules: [{ allows: () => false }] },
+  )
+  closing.push(
+    () => up.close(),
+    () => gateway.close(),
+  )
+  const headers = { 'mcp-session-id': await begin(gateway.url), 'mcp-protocol-version': '2025-11-25' }
+  const call = post(gateway.url, { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'a_x' } }, headers)
+  await expect.poll(() => up.received.some(({ text }) => text.includes('tools/list'))).toBe(true)
+  gateway.clock.advance(20_000)
+  list()
+  expect((await call).status).toBe(400)
 })

@@ -50,7 +50,10 @@ export class KnownItems {
       then(true)
       return
     }
+    // A refusal has a status of its own, however long the list takes.
+    answer.hold()
     const decide = (pages: ReadonlyMap<Link, readonly JsonObject[]>): void => {
+      answer.release(undefined)
       if (answer.over) return
       const names = complete ? namesIn(list, pages.get(link) ?? []) : undefined
       if (names) this.#note(key, names)
