@@ -56,7 +56,7 @@ export const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'src/tools/events/',
     'src/tools/kube-api/',
   ],
-  'node:http2': ['src/engine/inbound/', 'src/engine/upstream/'],
+  'node:http2': ['src/engine/inbound/'],
   'node:https': ['src/tools/admin/', 'src/tools/events/', 'src/tools/kube-api/'],
   'node:inspector': ['src/engine/admin/'],
   'node:net': ['src/engine/', 'src/tools/serve/'],

@@ -112,7 +112,7 @@ export class BodySender {
 }
 
 /** The trailers of the body. Throws GatewayError if they cannot be serialized. */
-export function trailersOf(body: Readable | undefined): readonly string[] {
+function trailersOf(body: Readable | undefined): readonly string[] {
   const fields = body instanceof TrailingBody ? body.trailers : []
   for (let i = 0; i < fields.length; i += 2) checkField(fields[i] as string, fields[i + 1] as string)
   return fields

@@ -5,7 +5,7 @@ import type { Dialing } from './dial.ts'
 import { type Lookup, type LookupFamily, Resolver } from './dns.ts'
 import { requestFailure } from './failure.ts'
 import { createHttp1Transport } from './http1-client.ts'
-import { createHttp2Transport } from './http2-client.ts'
+import { createHttp2Transport } from './http2/client.ts'
 import { openTunnel } from './open-tunnel.ts'
 
 export interface TransportOptions {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { setImmediate as turnOver } from 'node:timers/promises'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { joinSmallFrames } from '../../src/engine/join-small-frames.ts'
+import { joinSmallFrames } from '../../../src/engine/inbound/join-small-frames.ts'
 
 function joined(): Readable {
   const stream = new Readable({ read() {}, highWaterMark: 64 * 1024 })

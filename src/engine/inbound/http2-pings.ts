@@ -1,6 +1,6 @@
 import type { Http2Session } from 'node:http2'
 import type { Socket } from 'node:net'
-import type { Clock, Timer } from '../runtime/runtime.ts'
+import type { Clock, Timer } from '../../runtime/runtime.ts'
 
 export interface PingTimes {
   /** ms from an acknowledgement to the next ping. */
