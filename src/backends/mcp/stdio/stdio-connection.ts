@@ -128,8 +128,8 @@ export class StdioConnection implements Connection {
 
   #write(bytes: Buffer): void {
     if (this.#down || this.#closing) return
-    this.#child.stdin.write(escapeSeparators(bytes))
-    this.#child.stdin.write('\n')
+    // In one write, so that the program wakes up once.
+    this.#child.stdin.write(lineOf(bytes))
   }
 
   #receive(line: Buffer): void {
@@ -190,10 +190,12 @@ export class StdioConnection implements Connection {
 const LINE_SEPARATOR = Buffer.from('\u2028')
 const PARAGRAPH_SEPARATOR = Buffer.from('\u2029')
 
-/** Valid in JSON, but Node's line reader, among others, ends a line at these. */
-function escapeSeparators(bytes: Buffer): Buffer | string {
-  if (!bytes.includes(LINE_SEPARATOR) && !bytes.includes(PARAGRAPH_SEPARATOR)) return bytes
-  return bytes.toString().replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')
+const LINE_FEED = Buffer.from('\n')
+
+/** Separators are valid in JSON, but Node's line reader, among others, ends a line at them. */
+function lineOf(bytes: Buffer): Buffer | string {
+  if (!bytes.includes(LINE_SEPARATOR) && !bytes.includes(PARAGRAPH_SEPARATOR)) return Buffer.concat([bytes, LINE_FEED])
+  return `${bytes.toString().replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')}\n`
 }
 
 function cancellation(requestId: RequestId): Buffer {
