@@ -26,7 +26,6 @@ export interface Telemetry {
 export function compileTelemetry(config: Standalone, frontend: readonly Step[], c: Compilation): Telemetry {
   const access = frontend.find(step => step.hooks.accessLog)?.hooks.accessLog
   refuseBothForms(config, c)
-  checkHistograms(config.config, c)
   const log = access?.log ?? deprecatedRules(config.config)
   return {
     log,
@@ -78,11 +77,4 @@ function refuseBothForms({ config, frontendPolicies }: Standalone, c: Compilatio
   both(['config', 'logging', 'filter'], config?.logging?.filter !== undefined, 'accessLog')
   both(['config', 'logging', 'fields'], config?.logging?.fields !== undefined, 'accessLog')
   both(['config', 'tracing'], config?.tracing !== undefined, 'tracing')
-}
-
-function checkHistograms(section: ConfigSection | undefined, c: Compilation): void {
-  const kind = section?.histograms
-  if (kind === undefined || kind === 'classic') return
-  const message = `histograms of kind \`${kind}\` are not served yet; \`/metrics\` shows classic ones`
-  c.report({ code: 'GW601', message, path: ['config', 'histograms'], at: 'value' })
 }

@@ -27,6 +27,7 @@ import { type Standalone, standalone } from './standalone/standalone.ts'
 import { targetReferences } from './target-references.ts'
 import { TargetedLevels } from './targeted-policies.ts'
 import { reportUnserved } from './unserved/listeners.ts'
+import { reportUnservedSettings } from './unserved/process-settings.ts'
 
 interface Compilers {
   readonly c: Compilation
@@ -82,6 +83,7 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
   for (const { reference, path } of targetReferences(standalone, c.document.value)) backends.resolve(reference, path)
   const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
   const idleGroups = routes.checkUnused()
+  reportUnservedSettings(config.config, c)
   const telemetry = compileTelemetry(config, steps, c)
   const named = backends.compileNamed()
   const { credentials, redacted } = c

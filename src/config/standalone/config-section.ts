@@ -86,9 +86,11 @@ function labelProblem(name: string): Problem | undefined {
   return OWN_LABELS.has(name) ? { message: `the metrics of requests have a label \`${name}\` already` } : undefined
 }
 
-const WITH_REPLICAS = {
-  unserved: 'This setting belongs to the cluster mode of the public system and has no effect here yet.',
+const CONTROL_PLANE = {
+  unserved: 'There is no control plane: the configuration comes from files, or from a cluster with `--kube`.',
 }
+/** What a replica says of itself to a control plane. */
+const IDENTITY = { inert: 'Only a control plane reads it, and without one it changes nothing.' }
 
 const requestDatabase = object('request database', {
   url: opt(fileOrInline({ secret: 'inUrl' }), 'Of a SQLite file: `sqlite://./requests.db`.'),
@@ -144,7 +146,7 @@ export const configSection = object('config', {
   dns: opt(
     object('DNS settings', {
       lookupFamily: opt(oneOf(LOOKUP_FAMILIES), 'Address families to look up; `DNS_LOOKUP_FAMILY` comes first.'),
-      edns0: opt(boolean, 'Use EDNS0.', { unserved: 'The resolver of the system decides about that.' }),
+      edns0: opt(boolean, 'Use EDNS0.', { inert: 'The resolver of the system decides about that.' }),
     }),
     'Name resolution.',
   ),
@@ -203,21 +205,29 @@ export const configSection = object('config', {
   ),
   database: opt(requestDatabase, 'Keeps requests to LLMs, for `gwctl usage`.'),
   storage: opt(
-    object('storage', { mode: opt(oneOf(['file', 'hybrid', 'readOnly']), 'Where configuration is kept.') }),
-    'Configuration store.',
-    { unserved: 'Only the file store is served.' },
+    object('storage', {
+      mode: opt(oneOf(['file', 'readOnly', 'hybrid']), 'Where changes to the configuration are kept.'),
+    }),
+    'Configuration store; the file in any case, which nothing here changes.',
   ),
-  hbone: opt(json, 'Mesh tunnel settings.', WITH_REPLICAS),
-  spiffe: opt(json, 'SPIFFE workload API.', WITH_REPLICAS),
-  xdsAddress: opt(string(), 'Address of a control plane.', WITH_REPLICAS),
-  caAddress: opt(string(), 'Address of a certificate authority.', WITH_REPLICAS),
-  namespace: opt(string(), 'Namespace of the replica.', WITH_REPLICAS),
-  gateway: opt(string(), 'Gateway of the replica.', WITH_REPLICAS),
-  trustDomain: opt(string(), 'Trust domain of the mesh.', WITH_REPLICAS),
-  clusterId: opt(string(), 'Cluster of the replica.', WITH_REPLICAS),
-  network: opt(string(), 'Network of the replica.', WITH_REPLICAS),
-  localXdsPath: opt(string(), 'Path of the dynamic part of the file.', WITH_REPLICAS),
-  authToken: opt(string(), 'Path of the token for the control plane.', WITH_REPLICAS),
+  hbone: opt(json, 'Mesh tunnel settings.', { unserved: 'Mesh tunnels are not terminated.' }),
+  spiffe: opt(json, 'SPIFFE workload API.', { unserved: 'Certificates of a SPIFFE workload API are not used yet.' }),
+  xdsAddress: opt(string(), 'Address of a control plane.', CONTROL_PLANE),
+  localXdsPath: opt(string(), 'Path of the dynamic part of the file.', CONTROL_PLANE),
+  caAddress: opt(string(), 'Address of a certificate authority.', {
+    unserved: 'Certificates of a mesh are not requested yet.',
+  }),
+  namespace: opt(string(), 'Namespace of the replica.', IDENTITY),
+  gateway: opt(string(), 'Gateway of the replica.', IDENTITY),
+  serviceAccount: opt(string(), 'Service account of the replica.', IDENTITY),
+  trustDomain: opt(string(), 'Trust domain of the mesh.', IDENTITY),
+  additionalTrustDomains: opt(list(string()), 'Further trust domains of the mesh.', IDENTITY),
+  skipValidateTrustDomain: opt(boolean, 'Accept any trust domain.', IDENTITY),
+  clusterId: opt(string(), 'Cluster of the replica.', IDENTITY),
+  network: opt(string(), 'Network of the replica.', IDENTITY),
+  authToken: opt(string(), 'Path of the token for the control plane.', IDENTITY),
+  xdsAuthToken: opt(string(), 'Path of the token for the control plane.', IDENTITY),
+  caAuthToken: opt(string(), 'Path of the token for the certificate authority.', IDENTITY),
   numWorkerThreads: opt(integer(1, MAX_WORKERS), 'Older name of workerThreads.', { deprecated: 'Use workerThreads.' }),
 })
 export type ConfigSection = Infer<typeof configSection>

@@ -71,6 +71,7 @@ frontendPolicies: {networkAuthorization: {rules: [{allow: 'true'}, {require: 'tr
   `
 config:
   database: {url: 'sqlite::memory:'}
+  storage: {mode: file}
   standardAttributes: {user: jwt.sub, group: jwt.team}
   modelCatalog:
   - {file: catalog.json}
