@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { aiSdk } from './clients/ai-sdk.mjs'
 import { anthropic } from './clients/anthropic.mjs'
+import { aws } from './clients/aws.mjs'
 import { google } from './clients/google.mjs'
 import { langchain } from './clients/langchain.mjs'
 import { openai } from './clients/openai.mjs'
@@ -32,6 +33,6 @@ export const PACKAGES = {
 export async function loadClients(lab) {
   const { resolve } = createRequire(join(lab, 'package.json'))
   const load = name => import(pathToFileURL(resolve(name)).href)
-  const groups = await Promise.all([openai, anthropic, google, aiSdk, langchain, recorded].map(make => make(load)))
+  const groups = await Promise.all([openai, anthropic, google, aws, aiSdk, langchain, recorded].map(make => make(load)))
   return Object.assign({}, ...groups)
 }

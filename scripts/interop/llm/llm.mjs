@@ -71,6 +71,7 @@ const NATIVE = [
   [/responses$|Codex/, /Responses/],
   [/anthropic|Claude/i, /Message/],
   [/google/i, /GenerateContent/],
+  [/aws-sdk/, /Converse/],
 ]
 
 const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'secret', AWS_REGION: 'us-east-1' }

@@ -247,6 +247,7 @@ function callConverted(
       {
         conversion,
         errors: format.errors,
+        framed: format.framed === true,
         facts,
         clock,
         startedAt: clock.mono(),

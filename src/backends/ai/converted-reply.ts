@@ -10,7 +10,7 @@ import type { Conversion, StreamConversion } from '../../llm/chat/conversion.ts'
 import { type JsonObject, listOf } from '../../llm/chat/json.ts'
 import { Untranslatable } from '../../llm/chat/losses.ts'
 import type { PlainConversion } from '../../llm/chat/plain-conversion.ts'
-import { FrameReader } from '../../llm/framing/event-stream-frames.ts'
+import { FrameReader, writeFrames } from '../../llm/framing/event-stream-frames.ts'
 import { type Usage, UsageRecorder } from '../../llm/usage.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import type { Clock } from '../../runtime/runtime.ts'
@@ -25,6 +25,8 @@ export interface ConvertedContext {
   readonly conversion: Conversion | PlainConversion
   /** The client's error format. */
   readonly errors: ErrorCodec
+  /** The client reads streams as frames. */
+  readonly framed: boolean
   readonly facts: LlmFacts
   readonly clock: Clock
   /** Monotonic ms. */
@@ -102,8 +104,8 @@ class ConvertedWhole extends HeldReply {
     const body = this.status < 300 ? this.#converted(text) : this.#error(text)
     if (body === undefined) return
     const streamed = this.status < 300 && this.#ctx.facts.streaming
-    this.headers.set('content-type', streamed ? 'text/event-stream' : 'application/json')
-    this.send(Buffer.from(body))
+    this.headers.set('content-type', streamed ? streamType(this.#ctx) : 'application/json')
+    this.send(streamed ? streamBytes(this.#ctx, body) : Buffer.from(body))
   }
 
   protected failed(error: Error): void {
@@ -256,13 +258,13 @@ class ConvertedStream implements ChunkSink {
   #send(): boolean {
     if (this.#text === '' || !this.#spoke) return true
     const client = this.#client ?? this.#begin()
-    const bytes = Buffer.from(this.#text)
+    const bytes = streamBytes(this.#ctx, this.#text)
     this.#text = ''
     return client.write(bytes)
   }
 
   #begin(): ChunkSink {
-    this.#headers.set('content-type', 'text/event-stream')
+    this.#headers.set('content-type', streamType(this.#ctx))
     this.#client = this.#on.head(this.#status, this.#headers)
     if (this.#drained) this.#client.onDrain(this.#drained)
     return this.#client
@@ -278,3 +280,11 @@ class ConvertedStream implements ChunkSink {
 }
 
 const LAST_LINE = Buffer.from('\n\n')
+
+function streamType({ framed }: ConvertedContext): string {
+  return framed ? 'application/vnd.amazon.eventstream' : 'text/event-stream'
+}
+
+function streamBytes({ framed }: ConvertedContext, text: string): Buffer {
+  return framed ? writeFrames(text) : Buffer.from(text)
+}

@@ -4,11 +4,16 @@ import { keepChunk } from '../../http/keep-chunk.ts'
 import { SseReader } from '../../http/sse.ts'
 import type { ChunkSink, ResponseHandler } from '../../http/transport.ts'
 import type { ChatEvent, ChatFormat, LlmError } from '../../llm/chat/chat.ts'
+import { parseEvent } from '../../llm/chat/open-parts.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
+import { FrameReader, writeFrames } from '../../llm/framing/event-stream-frames.ts'
+import { UsageRecorder } from '../../llm/usage.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
 /** A stream without content after this many bytes is passed on as it is. */
 const MOST_HELD = 64 * 1024
+/** In bytes. */
+const LARGEST_FRAME = 32 * 1024 * 1024
 /** Enough for the last events of every format. */
 const TAIL = 4096
 
@@ -22,7 +27,7 @@ export class HeldStream implements ChunkSink {
   readonly #status: number
   readonly #headers: HeaderList
   readonly #relay: (client: ChunkSink) => ChunkSink
-  readonly #reader: SseReader
+  readonly #reader: SseReader | FrameReader
   readonly #events
   #held: Buffer[] = []
   #size = 0
@@ -45,7 +50,9 @@ export class HeldStream implements ChunkSink {
     this.#headers = head.headers
     this.#relay = relay
     this.#events = CODECS[format].events.reader()
-    this.#reader = new SseReader(MOST_HELD, ({ event, data }) => this.#read(event, data))
+    this.#reader = ctx.format.framed
+      ? new FrameReader(MOST_HELD, ({ name = '', data }) => this.#read(name, data))
+      : new SseReader(MOST_HELD, ({ event, data }) => this.#read(event, data.toString('utf8')))
   }
 
   write(chunk: Buffer): boolean {
@@ -65,7 +72,7 @@ export class HeldStream implements ChunkSink {
   end(trailers?: readonly string[]): void {
     if (this.#over) return
     if (!this.#client) {
-      this.#look(LAST_LINE)
+      if (!this.#ctx.format.framed) this.#look(LAST_LINE)
       if (!this.#speaks) {
         this.#refuse(
           this.#size === 0 ? 'the provider sent an empty stream' : 'the provider ended the stream without a reply',
@@ -102,9 +109,9 @@ export class HeldStream implements ChunkSink {
     }
   }
 
-  #read(name: string, data: Buffer): void {
+  #read(name: string, data: string): void {
     if (this.#speaks) return
-    for (const event of this.#events.read({ name, data: data.toString('utf8') })) {
+    for (const event of this.#events.read({ name, data })) {
       if (event.type === 'error') this.#failed = event.error
       else if (isContent(event)) this.#speaks = true
     }
@@ -134,6 +141,44 @@ const LAST_LINE = Buffer.from('\n\n')
 export function isContent(event: ChatEvent): boolean {
   if (event.type === 'open') return event.kind === 'toolCall'
   return event.type === 'delta' || event.type === 'stop' || event.type === 'end'
+}
+
+/** Forwards a stream of frames; one that does not come to its end gets an exception. */
+export function relayFrames(ctx: ReplyContext, client: ChunkSink): ChunkSink {
+  const recorder = new UsageRecorder(ctx.facts, ctx.format.cache)
+  let first = true
+  let ended = false
+  let reader: FrameReader | undefined = new FrameReader(LARGEST_FRAME, ({ name, data }) => {
+    if (name === 'messageStop' || name?.endsWith('Exception')) ended = true
+    const usage = name === 'metadata' ? ctx.format.usage(parseEvent(data)) : undefined
+    if (usage) recorder.add(usage)
+  })
+  const finish = (message: string): void => {
+    ctx.done()
+    if (!ended || reader?.partial) client.write(writeFrames(ctx.errors.event({ kind: 'server', message })))
+  }
+  return {
+    write(chunk) {
+      if (first) ctx.facts.timeToFirstToken = ctx.clock.mono() - ctx.startedAt
+      first = false
+      try {
+        reader?.push(chunk)
+      } catch {
+        // Nobody reads further than a broken frame.
+        reader = undefined
+      }
+      return client.write(chunk)
+    },
+    end(trailers) {
+      finish('the provider ended the stream before the reply was complete')
+      client.end(trailers)
+    },
+    fail() {
+      finish('the reply of the provider broke off')
+      client.end()
+    },
+    onDrain: then => client.onDrain(then),
+  }
 }
 
 /** The final event of each format. A stream without one was cut off. */

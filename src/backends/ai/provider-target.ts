@@ -141,8 +141,9 @@ function pathRule(wire: Wire, address: ProviderAddress): ProviderTarget['upstrea
   return (format, clientPath, call) => {
     if (format === undefined) return prefix === undefined ? clientPath : prefixed(wire, prefix, clientPath)
     const { formats } = wire.family?.(call.model) ?? wire
-    if (keepsClientPath && !call.converted && !(format in IN_PATH)) return clientPath
-    return withQuery(pathAt(format, formats, base, call), clientPath, call.converted || format in IN_PATH)
+    const inPath = format in IN_PATH || format === 'converse'
+    if (keepsClientPath && !call.converted && !inPath) return clientPath
+    return withQuery(pathAt(format, formats, base, call), clientPath, call.converted || inPath)
   }
 }
 

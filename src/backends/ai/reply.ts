@@ -9,7 +9,7 @@ import { EventFilter } from '../../llm/event-filter.ts'
 import { StreamScanner } from '../../llm/stream-scanner.ts'
 import { TailScanner } from '../../llm/tail-scanner.ts'
 import { UsageRecorder } from '../../llm/usage.ts'
-import { EndWatch, HeldStream } from './native-stream.ts'
+import { EndWatch, HeldStream, relayFrames } from './native-stream.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
 /** A response up to this size is checked before its first byte is sent; a larger one is streamed. */
@@ -72,6 +72,7 @@ function firstByte(ctx: ReplyContext): void {
 }
 
 function relayStream(ctx: ReplyContext, client: ChunkSink): ChunkSink {
+  if (ctx.format.framed) return relayFrames(ctx, client)
   const scanner = new StreamScanner(ctx.format, new UsageRecorder(ctx.facts, ctx.format.cache))
   const filter = ctx.hide && new EventFilter(ctx.hide)
   const ending = ctx.chat === undefined ? undefined : new EndWatch(ctx.chat)

@@ -16,6 +16,7 @@ const FORMATS = {
   embeddings: { path: '/embeddings', asked: ['/v1/embeddings'] },
   anthropicTokenCount: { path: '/messages/count_tokens', asked: ['/v1/messages/count_tokens'] },
   generateContent: { path: '/generateContent', asked: [':generateContent', ':streamGenerateContent'] },
+  converse: { path: '/converse', asked: ['/converse', '/converse-stream'] },
   geminiCountTokens: { path: '/countTokens', asked: [':countTokens'] },
   realtime: { path: '/realtime', asked: ['/v1/realtime'] },
   rerank: { path: '/rerank', asked: ['/v1/rerank', '/v2/rerank'] },
@@ -23,6 +24,10 @@ const FORMATS = {
 
 export type FormatName = keyof typeof FORMATS
 export const FORMAT_NAMES = Object.keys(FORMATS) as FormatName[]
+
+/** What servers of one's own may speak: Bedrock's own format has no servers but Bedrock's. */
+export type ServedFormat = Exclude<FormatName, 'converse'>
+export const SERVED_FORMATS = FORMAT_NAMES.filter((name): name is ServedFormat => name !== 'converse')
 
 export function pathOf(format: FormatName): string {
   return FORMATS[format].path
@@ -40,6 +45,8 @@ export interface ReplyReader {
   readonly usageKey?: string
   /** From a whole response or one stream event. */
   usage(reply: unknown): Usage | undefined
+  /** Streams are frames of Amazon's event stream in place of server-sent events. */
+  readonly framed?: true
   model(reply: unknown): string | undefined
 }
 

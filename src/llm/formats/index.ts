@@ -1,5 +1,6 @@
 import type { RouteType } from '../route-type.ts'
 import { completions } from './completions/format.ts'
+import { converse } from './converse/format.ts'
 import { embeddings } from './embeddings/format.ts'
 import type { Format, FormatName } from './format.ts'
 import { geminiCountTokens, generateContent } from './generate-content/format.ts'
@@ -15,6 +16,7 @@ const FORMATS: Readonly<Partial<Record<FormatName, Format>>> = {
   embeddings,
   anthropicTokenCount,
   generateContent,
+  converse,
   geminiCountTokens,
   rerank,
 }

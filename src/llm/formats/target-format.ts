@@ -2,7 +2,7 @@ import type { ChatFormat } from '../chat/chat.ts'
 import type { FormatName } from './format.ts'
 
 /** Formats of providers: those of clients, and Bedrock's own. */
-export type WireFormat = FormatName | 'converse'
+export type WireFormat = FormatName
 
 /**
  * The target formats for each client format, best first: Gemini's own format carries what its compatible endpoint
@@ -12,6 +12,7 @@ const PREFERRED: Readonly<Partial<Record<FormatName, readonly ChatFormat[]>>> = 
   completions: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
   messages: ['messages', 'generateContent', 'completions', 'responses', 'converse'],
   responses: ['responses', 'generateContent', 'completions', 'converse', 'messages'],
+  converse: ['converse', 'messages', 'generateContent', 'completions', 'responses'],
   generateContent: ['generateContent', 'completions', 'messages', 'converse', 'responses'],
 }
 
@@ -22,5 +23,5 @@ export function targetFormat(client: FormatName, spoken: (format: WireFormat) =>
 }
 
 export function isChatFormat(format: WireFormat): format is ChatFormat {
-  return format === 'converse' || PREFERRED[format] !== undefined
+  return PREFERRED[format] !== undefined
 }

@@ -91,6 +91,16 @@ function broken(detail: string): GatewayError {
   return new GatewayError('llmResponse', { detail })
 }
 
+/** Encodes events, each a line of JSON such as `{"messageStop":{…}}`. */
+export function writeFrames(lines: string): Buffer {
+  const frames = lines.split('\n').flatMap(line => {
+    if (line === '') return []
+    const [[name = '', value] = []] = Object.entries(JSON.parse(line) as object)
+    return [writeFrame(name, JSON.stringify(value))]
+  })
+  return Buffer.concat(frames)
+}
+
 /** Encodes one frame as the service does. */
 export function writeFrame(name: string, data: string): Buffer {
   const failed = name.endsWith('Exception')

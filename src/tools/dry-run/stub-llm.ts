@@ -2,7 +2,7 @@ import type { ChatEvent, ChatFormat, ChatReply, ChatUsage, Part } from '../../ll
 import { Losses } from '../../llm/chat/losses.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { addressIn } from '../../llm/formats/generate-content/address.ts'
-import { writeFrame } from '../../llm/framing/event-stream-frames.ts'
+import { writeFrames } from '../../llm/framing/event-stream-frames.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
 /** A model's answer. */
@@ -95,13 +95,8 @@ function streamed({ format, model }: Asked, reply: ChatReply, usage: boolean, cu
   return {
     status: 200,
     headers: [['content-type', framed ? 'application/vnd.amazon.eventstream' : 'text/event-stream']],
-    body: framed ? Buffer.concat(sent.map(frameOf)) : sent.map(event => `${event}\n\n`).join(''),
+    body: framed ? writeFrames(sent.join('\n')) : sent.map(event => `${event}\n\n`).join(''),
   }
-}
-
-function frameOf(line: string): Buffer {
-  const [[name = '', value] = []] = Object.entries(JSON.parse(line) as object)
-  return writeFrame(name, JSON.stringify(value))
 }
 
 function eventsOf({ choices: [choice], usage = {} }: ChatReply, model: string): ChatEvent[] {

@@ -76,7 +76,7 @@ function run(provider: ChatFormat, client: Client, chunks: readonly Buffer[], br
   }
   const facts: LlmFacts = { provider: 'p', streaming: true, requestModel: 'm' }
   const errors = CODECS[client].errors
-  const common = { errors, facts, clock, startedAt: 0, cancel() {}, done() {} }
+  const common = { errors, framed: false, facts, clock, startedAt: 0, cancel() {}, done() {} }
   const handler =
     provider === client
       ? relayReply({ ...common, format: formatOf(client)!, chat: client, patient: true }, on)

@@ -1,4 +1,4 @@
-import { FORMAT_NAMES } from '../../../llm/formats/format.ts'
+import { SERVED_FORMATS } from '../../../llm/formats/format.ts'
 import { defined, lower, upper } from '../../../policies/parts/cluster-form.ts'
 import { list, object, oneOf, opt, req, string } from '../../../schema/builder.ts'
 import { modelServerRef } from '../../../schema/resource-references.ts'
@@ -8,7 +8,7 @@ import { asItems, type Fields } from '../../../schema/untyped.ts'
 import { clusterModel, defineProvider, pickModel } from './provider.ts'
 
 const providerFormat = object('provider format', {
-  type: req(oneOf(FORMAT_NAMES), 'API format that the provider speaks.'),
+  type: req(oneOf(SERVED_FORMATS), 'API format that the provider speaks.'),
   path: opt(
     string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' }),
     "Path of this format, in place of the format's own below `/v1`.",
@@ -16,7 +16,7 @@ const providerFormat = object('provider format', {
 })
 
 /** The specification has no self-hosted servers for the other formats. */
-const FORMATS = FORMAT_NAMES.filter(name => name !== 'generateContent' && name !== 'geminiCountTokens').map(upper)
+const FORMATS = SERVED_FORMATS.filter(name => name !== 'generateContent' && name !== 'geminiCountTokens').map(upper)
 const clusterFormat = object('provider format', {
   type: req(oneOf(FORMATS), 'The API format.'),
   path: opt(absolutePath, 'Its path on the provider.'),
@@ -33,7 +33,7 @@ export const custom = defineProvider({
   settings: object('custom provider', {
     model: opt(shortString, 'Model to use instead of the one that the request names.'),
     providerOverride: opt(string({ min: 1 }), 'Name in logs, metrics and the cost catalog.'),
-    formats: req(list(providerFormat, { min: 1, max: FORMAT_NAMES.length }), 'API formats that the server speaks.', {
+    formats: req(list(providerFormat, { min: 1, max: SERVED_FORMATS.length }), 'API formats that the server speaks.', {
       spec: 'Provider settings',
     }),
   }),

@@ -1,15 +1,15 @@
-import type { FormatName } from '../../../llm/formats/format.ts'
+import type { ServedFormat } from '../../../llm/formats/format.ts'
 
 /** A hosted service that speaks known formats: shorthand for `custom` with these settings. */
 export interface Preset {
   /** Its name in resources, where that is not the capitalized key. */
   readonly name?: string
   readonly baseUrl: string
-  readonly formats: readonly { readonly type: FormatName; readonly path?: string }[]
+  readonly formats: readonly { readonly type: ServedFormat; readonly path?: string }[]
   readonly takesThoughts?: boolean
 }
 
-const of = (...types: readonly FormatName[]) => types.map(type => ({ type }))
+const of = (...types: readonly ServedFormat[]) => types.map(type => ({ type }))
 
 export const PRESETS = {
   cohere: {

@@ -1,5 +1,5 @@
 import type { ChatEvent, ChatUsage, OpenEvent, StopReason } from '../../chat/chat.ts'
-import type { EventReader, EventWriter, RawEvent } from '../../chat/codec.ts'
+import type { ErrorCodec, EventReader, EventWriter, RawEvent } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
 import { isObject, type JsonObject, objectOf, textOf } from '../../chat/json.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
@@ -177,4 +177,10 @@ function block(name: string, contentBlockIndex: number, rest: JsonObject): strin
 function exceptionName({ __type }: JsonObject): string {
   const name = String(__type)
   return name.charAt(0).toLowerCase() + name.slice(1)
+}
+
+export const converseErrors: ErrorCodec = {
+  decode: decodeError,
+  encode: encodeError,
+  event: error => new ConverseWriter().write({ type: 'error', error }),
 }
