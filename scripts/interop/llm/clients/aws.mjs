@@ -22,26 +22,7 @@ function runtime({ ConverseCommand, ConverseStreamCommand }, client, modelId) {
     const { output, stopReason, usage } = await client.send(new ConverseCommand(request))
     return { content: output.message.content, stopReason, usage }
   }
-  const streamed = async request => {
-    const { stream } = await client.send(new ConverseStreamCommand(request))
-    const blocks = []
-    let stopReason
-    let usage
-    for await (const event of stream) {
-      const { contentBlockStart: start, contentBlockDelta: delta } = event
-      if (start?.start?.toolUse) blocks[start.contentBlockIndex] = { toolUse: { ...start.start.toolUse, input: '' } }
-      if (delta?.delta.text !== undefined) {
-        blocks[delta.contentBlockIndex] ??= { text: '' }
-        blocks[delta.contentBlockIndex].text += delta.delta.text
-      }
-      if (delta?.delta.toolUse) blocks[delta.contentBlockIndex].toolUse.input += delta.delta.toolUse.input
-      stopReason ??= event.messageStop?.stopReason
-      usage ??= event.metadata?.usage
-    }
-    const content = blocks.filter(Boolean)
-    for (const { toolUse } of content) if (toolUse) toolUse.input = JSON.parse(toolUse.input)
-    return { content, stopReason, usage }
-  }
+  const streamed = async request => collected((await client.send(new ConverseStreamCommand(request))).stream)
   const counted = ({ content, usage }) => {
     if (usage.inputTokens !== 7 || usage.outputTokens !== 3) throw new Error(`usage ${JSON.stringify(usage)}`)
     return textOf(content)
@@ -76,4 +57,25 @@ function runtime({ ConverseCommand, ConverseStreamCommand }, client, modelId) {
     },
     'an error': () => whole(ask([{ text: PROMPTS.error }])).catch(({ $metadata }) => String($metadata.httpStatusCode)),
   }
+}
+
+/** A streamed reply as a whole one. */
+async function collected(stream) {
+  const blocks = []
+  let stopReason
+  let usage
+  for await (const event of stream) {
+    const { contentBlockStart: start, contentBlockDelta: delta } = event
+    if (start?.start?.toolUse) blocks[start.contentBlockIndex] = { toolUse: { ...start.start.toolUse, input: '' } }
+    if (delta?.delta.text !== undefined) {
+      blocks[delta.contentBlockIndex] ??= { text: '' }
+      blocks[delta.contentBlockIndex].text += delta.delta.text
+    }
+    if (delta?.delta.toolUse) blocks[delta.contentBlockIndex].toolUse.input += delta.delta.toolUse.input
+    stopReason ??= event.messageStop?.stopReason
+    usage ??= event.metadata?.usage
+  }
+  const content = blocks.filter(Boolean)
+  for (const { toolUse } of content) if (toolUse) toolUse.input = JSON.parse(toolUse.input)
+  return { content, stopReason, usage }
 }
