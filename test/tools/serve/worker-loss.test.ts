@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ask, startReplica, type TestReplica } from '../../helpers/replica.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 
-const WORKERS = 2
+const WORKERS = 3
 const reply = (body: string, policies = '') =>
   `binds: [{port: 80, listeners: [{routes: [{policies: {${policies}directResponse: {status: 200, body: ${body}}}}]}]}]\n`
 
@@ -108,7 +108,7 @@ describe('while workers end', () => {
     expect([...statuses].toSorted()).toEqual(paths.map(path => `${path} 200`).toSorted())
     for (const path of ['/memory', '/debug/tasks']) {
       const { threads } = JSON.parse((await replica.admin(path)).body) as { threads: { thread: string }[] }
-      expect(threads.map(({ thread }) => thread)).toEqual(['main', 'worker 0', 'worker 1'])
+      expect(threads.map(({ thread }) => thread)).toEqual(['main', 'worker 0', 'worker 1', 'worker 2'])
     }
   })
 
