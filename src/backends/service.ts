@@ -1,9 +1,11 @@
 // The workloads of a service of the file.
 
 import { GatewayError } from '../http/errors.ts'
-import type { Exchange } from '../http/exchange.ts'
+import type { Attempt, Exchange } from '../http/exchange.ts'
+import { handlerAround, type ResponseHandler } from '../http/transport.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
 import { serviceReference } from '../policies/upstream/policy-target.ts'
+import { parseHostPort } from '../schema/scalars.ts'
 import { type Backend, type BackendContext, defineBackend, type Service } from './backend.ts'
 import { endpointHealth, watchHealth } from './endpoint-health.ts'
 import { affinityOf, EndpointSet } from './endpoints.ts'
@@ -32,6 +34,18 @@ function served(service: Service, ctx: BackendContext): Backend {
     })),
     endpoint => endpointHealth(ctx, endpoint),
   )
+  const sendPicked = (x: Exchange, attempt: Attempt, on: ResponseHandler, [next, ...others]: HttpTarget[]): void => {
+    if (!next) {
+      on.fail(new GatewayError('destinationRefused'))
+      return
+    }
+    const fail = (error: Error): void => {
+      // Nothing of the request has been sent.
+      if (others.length > 0 && isUnreached(error)) sendPicked(x, attempt, on, others)
+      else on.fail(error)
+    }
+    next.send(runtime, x, attempt, handlerAround(on, { fail }))
+  }
   const pick = (x: Exchange | undefined) => endpoints.pick(random, clock.mono(), x && affinityOf(settings, x))
   return {
     key: ctx.key,
@@ -42,9 +56,14 @@ function served(service: Service, ctx: BackendContext): Backend {
     get target() {
       return pick(undefined)?.endpoint.at.target
     },
-    replayable: true,
+    // What a picker has seen of a body is gone.
+    replayable: settings.picked === undefined,
     health: () => endpoints.facts(clock),
     send(x, attempt, on) {
+      if (settings.picked) {
+        sendPicked(x, attempt, on, chosen(x, settings.picked, service, settings))
+        return
+      }
       const picked = pick(x)
       if (picked === undefined) {
         on.fail(new GatewayError('noHealthyBackend'))
@@ -75,4 +94,28 @@ function settingsFor({ protocol, hostname, subjectAltNames }: Service, settings:
           },
         }),
   }
+}
+
+/** The endpoints that a picker has named. */
+function chosen(
+  x: Exchange,
+  { destinations, anywhere }: NonNullable<UpstreamSettings['picked']>,
+  { endpoints }: Service,
+  settings: UpstreamSettings,
+): HttpTarget[] {
+  return destinations(x).flatMap(name => {
+    const to = parseHostPort(name)
+    if (
+      typeof to === 'string' ||
+      to.unixPath !== undefined ||
+      (!anywhere && !endpoints.some(each => each.name === name))
+    )
+      return []
+    return [new HttpTarget(to, settings)]
+  })
+}
+
+function isUnreached(error: Error): boolean {
+  const { cause } = error
+  return cause instanceof Error && 'syscall' in cause && cause.syscall === 'connect'
 }

@@ -220,7 +220,9 @@ export class BackendCompiler {
     weight: number,
   ): WeightedBackend {
     const pipeline: Pipeline = assemble(this.#policies.steps(levels, 'backend'), true)
-    if (pipeline.upstream.affinity && !CHOOSING.has(definition.kind)) this.#reportAffinity(definition.kind, levels)
+    const { affinity, picked } = pipeline.upstream
+    if (affinity && !CHOOSING.has(definition.kind)) this.#reportChoice('sessionAffinity', definition.kind, levels)
+    if (picked && definition.kind !== 'service') this.#reportChoice('inferenceRouting', definition.kind, levels)
     const backend = definition.compile(spec, this.contextOf(spec, path, key, name, pipeline.upstream, levels))
     return {
       weight,
@@ -233,16 +235,19 @@ export class BackendCompiler {
   }
 
   /** Reported at the policy: one that applies to several backends concerns those that have endpoints. */
-  #reportAffinity(kind: string, levels: readonly PolicyLevel[]): void {
-    const own = levels.findLast(level => level.specs.sessionAffinity !== undefined)
+  #reportChoice(policy: 'sessionAffinity' | 'inferenceRouting', kind: string, levels: readonly PolicyLevel[]): void {
+    const own = levels.findLast(level => level.specs[policy] !== undefined)
     if (own === undefined || own.targeted) return
     this.#c.report({
       code: 'GW601',
-      message: `\`sessionAffinity\` is not served on a backend of kind \`${kind}\``,
-      path: [...own.path, 'sessionAffinity'],
+      message: `\`${policy}\` is not served on a backend of kind \`${kind}\``,
+      path: [...own.path, policy],
       at: 'key',
       label: 'gwctl run refuses to start with this',
-      help: 'only a `service` has endpoints to choose from, and an `ai` backend providers',
+      help:
+        policy === 'inferenceRouting'
+          ? 'only a `service` has endpoints that a picker can choose'
+          : 'only a `service` has endpoints to choose from, and an `ai` backend providers',
     })
   }
 }

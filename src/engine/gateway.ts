@@ -55,6 +55,8 @@ export interface StopLimits {
 }
 
 const UNKNOWN_VERSION = '0'
+/** ms after which a port that could not be opened is tried again. */
+const REOPEN = 1000
 /** ms to wait for what is shutting down; longer than killing a child process takes. */
 export const FAREWELL = 5000
 
@@ -167,9 +169,19 @@ export class Gateway {
           port: bind.port,
           error: error instanceof Error ? error.message : String(error),
         })
+        this.#later(key)
       }
     }
     this.state.commit()
+  }
+
+  /** Tries again to open a port that something else held. */
+  #later(key: string): void {
+    this.#init.clock.after(REOPEN, () => {
+      const bind = this.#serving?.snapshot.binds.find(each => each.key === key)
+      if (!bind || this.#ports.has(key) || this.#closing) return
+      this.#open(key, bind).catch(() => this.#later(key))
+    })
   }
 
   /** Drains: the ports close after `min`, and what is still open after `max` is cut off. */

@@ -4,7 +4,7 @@ import type { MomentHooks, ResponseBuffering } from '../calls/step.ts'
 import type { Expression } from '../cel/expression.ts'
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { BodyLimits } from '../http/body-memory.ts'
-import type { McpGuard, McpRules } from '../http/exchange.ts'
+import type { Exchange, McpGuard, McpRules } from '../http/exchange.ts'
 import type { PathNormalizer } from '../http/path-normalization.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
 import type { KeepAlive, Target, TlsOptions, Tunnel } from '../http/transport.ts'
@@ -108,6 +108,8 @@ export interface UpstreamSettings {
   readonly ownPorts?: ReadonlySet<number>
   /** Requests with equal results go to the same endpoint. */
   readonly affinity?: Expression
+  /** An endpoint picker has named the endpoints of a request, in order; `anywhere`: also those that are unknown here. */
+  readonly picked?: { destinations(x: Exchange): readonly string[]; readonly anywhere: boolean }
   /** How an LLM backend modifies each request. */
   readonly llm?: LlmPolicy
   /** Guards on the requests and responses of an LLM backend, in order. */

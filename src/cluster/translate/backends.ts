@@ -126,6 +126,11 @@ export class BackendWriter {
     return made
   }
 
+  /** The policies that target an InferencePool. */
+  poolPolicies(pool: Resource): Policies {
+    return this.#withoutAuthentication(this.#policiesFor(idOf(pool), undefined, {}))
+  }
+
   /** A backend that the file can hold only inside a route. */
   inline(backend: Resource) {
     return this.#inline.get(backend)

@@ -13,6 +13,7 @@ export interface Output {
   readonly tcpRoutes: Entry[]
   readonly policies: Entry[]
   readonly backends: Entry[]
+  readonly services: Entry[]
   llm?: Entry
 }
 
@@ -26,7 +27,16 @@ export interface EmittedRoute {
 }
 
 export function createOutput(): Output {
-  return { config: {}, frontendPolicies: {}, gateways: {}, routes: [], tcpRoutes: [], policies: [], backends: [] }
+  return {
+    config: {},
+    frontendPolicies: {},
+    gateways: {},
+    routes: [],
+    tcpRoutes: [],
+    policies: [],
+    backends: [],
+    services: [],
+  }
 }
 
 /** The key of a Gateway's port in the file. */
@@ -45,8 +55,8 @@ export function listenerRef(listener: GatewayListener): string {
 
 /** The non-empty sections, in file order. */
 export function finished(output: Output): Record<string, unknown> {
-  const { config, frontendPolicies, gateways, routes, tcpRoutes, policies, backends, llm } = output
-  const sections = { config, frontendPolicies, gateways, routes, tcpRoutes, policies, backends, llm }
+  const { config, frontendPolicies, gateways, routes, tcpRoutes, policies, backends, services, llm } = output
+  const sections = { config, frontendPolicies, gateways, routes, tcpRoutes, policies, backends, services, llm }
   return Object.fromEntries(
     Object.entries(sections).filter(([, value]) => value !== undefined && Object.keys(value).length > 0),
   )

@@ -10,6 +10,7 @@ import type { GatewayListener } from './listeners.ts'
 import { grpcMatches, httpMatches } from './matches.ts'
 import { filterPolicies, rulePolicies } from './members/filters.ts'
 import { withCertificate } from './members/gateway-certificate.ts'
+import { inferencePool } from './members/inference-pool.ts'
 import { MemberContext } from './members/member-context.ts'
 import { type EmittedRoute, type Entry, listenerRef, type Output } from './output.ts'
 import { isFalse } from './status/conditions.ts'
@@ -169,11 +170,8 @@ function backendEntries(ref: Fields, to: ResolvedRef, { route, listeners }: Rout
     return [inline ? make(inline.fields, inline.policies, weight) : make({ backend: nameOf(to.backend) }, {}, weight)]
   }
   if (to.kind === 'InferencePool') {
-    work.lose(
-      work.from(ref, route),
-      `InferencePool ${nameOf(to.pool)} has no endpoints here: endpoint pickers are not asked`,
-      { unserved: true },
-    )
+    const pool = inferencePool(to.pool, w.output, work)
+    if (pool) return [make(pool.fields, { ...w.backends.poolPolicies(to.pool), ...pool.policies }, weight)]
   }
   if (to.kind === 'ProxyModel') {
     work.lose(work.from(ref, route), 'models behind a route are not served: attach them to a Gateway', {

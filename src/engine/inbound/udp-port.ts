@@ -67,8 +67,9 @@ export class UdpPort implements OpenListener {
 
   stopAccepting(): void {
     this.#stopped = true
-    if (this.#sessions.size === 0) this.#close()
-    else this.#watch()
+    // A reload that has taken the port away may give it to another bind at once.
+    if (this.#sessions.size > 0 && this.#host.closing()) this.#watch()
+    else this.destroy()
   }
 
   destroy(): void {

@@ -2,12 +2,11 @@
 
 import type { Callee } from '../../calls/outcall.ts'
 import type { Expression } from '../../cel/expression.ts'
-import { GatewayError } from '../../http/errors.ts'
-import type { Exchange } from '../../http/exchange.ts'
 import { boolean, cel, def, map, type ObjectOf, object, oneOf, opt } from '../../schema/builder.ts'
 import { compileAsking } from '../parts/asking.ts'
 import { conditional, fallbackComesLast } from '../parts/conditional.ts'
-import type { Processing, ProcessingRules } from '../parts/ext-proc/processing.ts'
+import { processedBy } from '../parts/ext-proc/processed-by.ts'
+import type { ProcessingRules } from '../parts/ext-proc/processing.ts'
 import { bodiesFor } from '../parts/request-body.ts'
 import { type CompileContext, definePolicy, type Hooks } from '../policy.ts'
 import { TARGET_KINDS, targetFields, targetPoliciesField } from '../upstream/policy-target.ts'
@@ -70,45 +69,10 @@ type Spec = ObjectOf<typeof fields>
 const BUFFERED_LIMIT = 8192
 
 function hooksOf(spec: Spec, callee: Callee, ctx: CompileContext): Hooks {
-  const { runtime, limits } = ctx
   const rules = rulesOf(spec, callee)
-  const failOpen = spec.failureMode === 'failOpen'
-  const serving = ctx.serving(
-    () => import('../parts/ext-proc/processing.ts'),
-    module => module,
-  )
-  const running = new WeakMap<Exchange, Processing>()
-
-  /** Once body data has been sent, failing open is no longer possible. */
-  async function passes(x: Exchange, processing: Processing, step: Promise<void>): Promise<void> {
-    try {
-      await step
-    } catch (error) {
-      if (!(error instanceof GatewayError) || error.code !== 'extProc') throw error
-      const ownWords = error.details.body !== undefined || error.details.status !== undefined
-      if (!ownWords) x.error = reasonOf(error.details.cause)
-      if (ownWords || !failOpen || processing.bodyStarted) throw error
-      running.delete(x)
-      processing.withdraw()
-    }
-  }
-  async function processRequest(x: Exchange): Promise<undefined> {
-    const processing = new serving.part.Processing(rules, x, limits, runtime)
-    running.set(x, processing)
-    await passes(x, processing, processing.request())
-    return undefined
-  }
-  /** Local replies are not processed. */
-  function processResponse(x: Exchange): void | Promise<void> {
-    const processing = running.get(x)
-    if (processing && x.reason === 'Upstream') return passes(x, processing, processing.response())
-  }
-  const { buffersRequest } = bodiesFor(expressionsOf(rules), limits)
+  const { buffersRequest } = bodiesFor(expressionsOf(rules), ctx.limits)
   return {
-    request: processRequest,
-    response: processResponse,
-    responseBody: x => (x.reason === 'Upstream' ? running.get(x)?.responseBody() : undefined),
-    done: x => running.get(x)?.close(),
+    ...processedBy(rules, spec.failureMode === 'failOpen', ctx),
     holdsRequest: BUFFERED_LIMIT,
     ...(buffersRequest === undefined ? {} : { buffersRequest }),
     ...(rules.modes.responseBody === 'buffered' ? { buffersResponse: { limit: BUFFERED_LIMIT, failOpen: false } } : {}),
@@ -138,9 +102,4 @@ function rulesOf(spec: Spec, callee: Callee): ProcessingRules {
 
 function expressionsOf({ metadataContext, requestAttributes, responseAttributes }: ProcessingRules): Expression[] {
   return [...Object.values(metadataContext), requestAttributes, responseAttributes].flatMap(each => Object.values(each))
-}
-
-/** For logs only: may contain names that clients must not see. */
-function reasonOf(cause: unknown): string {
-  return `ext_proc failed: ${cause instanceof Error ? cause.message : String(cause)}`
 }

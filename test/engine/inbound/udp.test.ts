@@ -116,6 +116,24 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     expect(records[0]).toContain(one.host)
   })
 
+  test('a port that has gone is free at once, and one that was taken is opened when it is free', async () => {
+    const [one, taken] = [await server('one'), await socket()]
+    const clock = new ManualClock()
+    const { port } = taken.address()
+    await using gateway = await startGateway('{}', { clock, portFor: () => port })
+    using _ = ending(clock)
+    expect(await gateway.reload(udp(to(one.host)))).toEqual([])
+    expect(gateway.gateway.portOf(5300, 'udp')).toBeUndefined()
+    await new Promise<void>(closed => taken.close(closed))
+    clock.advance(1000)
+    await expect.poll(() => gateway.gateway.portOf(5300, 'udp')).toBe(port)
+    const a = await client(gateway)
+    expect(await a.ask('x')).toBe('one: x')
+    expect(await gateway.reload('{}')).toEqual([])
+    expect(await gateway.reload(udp(to(one.host)))).toEqual([])
+    expect(gateway.gateway.portOf(5300, 'udp')).toBe(port)
+  })
+
   test('rules over connections hold, and nothing of a refused client gets through', async () => {
     const one = await server('one')
     const clock = new ManualClock()

@@ -66,12 +66,13 @@ export function poolStatuses(reach: Reach, gateways: readonly GatewayState[], wo
   })
 }
 
-function pickerProblems(pool: Resource, work: Work): string[] {
+/** Why the endpoint picker of an InferencePool cannot be asked. */
+export function pickerProblems(pool: Resource, work: Work): string[] {
   const ref: Fields = asFields(specOf(pool).endpointPickerRef) ?? {}
   const problems: string[] = []
-  const group = asText(ref.group)
+  const group = asText(ref.group) ?? ''
   const kind = asText(ref.kind) ?? 'Service'
-  if (group !== undefined) problems.push(`endpointPickerRef.group must be empty, got "${group}"`)
+  if (group) problems.push(`endpointPickerRef.group must be empty, got "${group}"`)
   if (kind !== 'Service') problems.push(`endpointPickerRef.kind must be "Service", got "${kind}"`)
   const port = asFields(ref.port)?.number
   if (port === undefined) problems.push('endpointPickerRef.port must be specified')
