@@ -8,8 +8,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { openArena } from '../../attack/arena.mjs'
 import { replaceSection } from '../section.mjs'
 import { loadClients } from './clients.mjs'
-import { install, PACKAGES } from './lab.mjs'
-import { doAll } from './tasks.mjs'
+import { install, PACKAGES, PYTHON, pythonIn } from './lab.mjs'
 
 /** What has to fail. */
 const FAIL = /unknown|over/
@@ -31,8 +30,8 @@ async function main() {
     const seen = async () => (await fetch(`${straight}/seen`)).json()
     const idle = () =>
       until(async () => (await seen()).open === 0, 'the agent still serves a request that nobody reads')
-    const results = async (connect, base, ...ports) => {
-      const given = await doAll(await connect(base), idle)
+    const results = async (run, base, ...ports) => {
+      const given = await run(base, idle)
       // A signature is over what the agent wrote, which the gateway's clients do not get.
       if (base === through && given['the card'].signatures?.length > 0) bad = true
       delete given['the card'].signatures
@@ -40,13 +39,15 @@ async function main() {
         JSON.stringify(given).replace(new RegExp(`127\\.0\\.0\\.1:(${ports.join('|')})\\b`, 'g'), 'AGENT'),
       )
     }
-    const clients = await loadClients(lab)
-    for (const { name, connect } of clients) {
-      const wanted = await results(connect, straight, http, grpc)
+    const python = await pythonIn(lab)
+    if (python === undefined) say('skipped: the SDK in Python, which needs python3 and pip')
+    const clients = await loadClients(lab, python)
+    for (const { name, run } of clients) {
+      const wanted = await results(run, straight, http, grpc)
       const unexpected = Object.keys(wanted).filter(task => wanted[task].error && !FAIL.test(task))
       if (unexpected.length > 0) throw new Error(`${name} fails without the gateway: ${unexpected}`)
       const [before, counted] = [await seen(), await countedBy(gateway)]
-      const got = await results(connect, through, gateway.port)
+      const got = await results(run, through, gateway.port)
       const [after, countedAfter] = [await seen(), await countedBy(gateway)]
       compare(name, wanted, got, {
         calls: after.marked - before.marked,
@@ -56,7 +57,7 @@ async function main() {
     }
     const blind = await arena.start(gatewayOf(http, grpc, {}))
     const before = await seen()
-    await results(clients[0].connect, `http://127.0.0.1:${blind.port}`, blind.port)
+    await results(clients[0].run, `http://127.0.0.1:${blind.port}`, blind.port)
     const past = (await seen()).unmarked - before.unmarked
     say(`without the policy, ${past} calls of ${clients[0].name} go past the gateway`)
     if (past === 0) bad = true
@@ -101,7 +102,7 @@ function compare(name, wanted, got, { calls, past, counted }) {
   if (differ.length + past > 0 || counted !== calls) bad = true
   rows.push({ name, same: `${tasks.length - differ.length}/${tasks.length}`, calls, past, counted })
   const about = `${tasks.length - differ.length}/${tasks.length} the same`
-  say(`${name.padEnd(28)} ${about}, ${calls} calls through the gateway, ${past} past it, ${counted} counted`)
+  say(`${name.padEnd(34)} ${about}, ${calls} calls through the gateway, ${past} past it, ${counted} counted`)
   for (const task of differ) {
     say(`  FAILED ${task}\n    straight ${JSON.stringify(wanted[task]).slice(0, 1200)}`)
     say(`    through  ${JSON.stringify(got[task]).slice(0, 1200)}`)
@@ -118,7 +119,7 @@ function section() {
 \`npm run interop:a2a\`: the clients of the public SDK against an agent of the same SDK, straight and through the gateway: cards, messages, streams, tasks read, cancelled and taken up again, push notifications, errors, and a client that leaves. Results have to be equal. Without the policy, clients go past the gateway.
 
 ${head}${body.join('')}
-${versions.join(', ')}.
+${[...versions, PYTHON].join(', ')}.
 `
 }
 

@@ -1,12 +1,15 @@
 // The public SDK's clients of A2A, this year's and the last of 0.3, doing the same things. What they get is plain data.
+import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
+import { doAll, plain } from './tasks.mjs'
 
 const BINDINGS = { jsonrpc: 'JSONRPC', rest: 'HTTP+JSON', grpc: 'GRPC' }
 
-/** By name: what connects to the agent at a base URL, in one binding and one version. */
-export async function loadClients(lab) {
+/** What each does with the agent at a base URL, in one binding and one version. `python`: unset leaves its clients out. */
+export async function loadClients(lab, python) {
   const { resolve } = createRequire(join(lab, 'package.json'))
   const load = name => import(pathToFileURL(resolve(name)).href)
   const [client, grpc, older, olderGrpc] = await Promise.all(
@@ -16,12 +19,23 @@ export async function loadClients(lab) {
   for (const binding of Object.keys(BINDINGS)) {
     for (const version of ['1.0', '0.3']) {
       const name = `SDK 1.3, ${version} over ${binding}`
-      all.push({ name, version, binding, connect: base => current(client, grpc, base, binding, version) })
+      const connect = base => current(client, grpc, base, binding, version)
+      all.push({ name, run: async (base, idle) => doAll(await connect(base), idle) })
+      if (python) {
+        const called = `Python SDK 1.3, ${version} over ${binding}`
+        all.push({ name: called, run: base => inPython(python, [base, binding, version]) })
+      }
     }
     const connect = base => last03(older, olderGrpc, base, binding)
-    all.push({ name: `SDK 0.3, over ${binding}`, version: '0.3', binding, connect })
+    all.push({ name: `SDK 0.3, over ${binding}`, run: async (base, idle) => doAll(await connect(base), idle) })
   }
   return all
+}
+
+async function inPython(python, args) {
+  const script = fileURLToPath(new URL('client.py', import.meta.url))
+  const { stdout } = await promisify(execFile)(python, [script, ...args], { timeout: 120_000, maxBuffer: 1 << 26 })
+  return Object.fromEntries(Object.entries(JSON.parse(stdout)).map(([task, result]) => [task, plain(result)]))
 }
 
 /** The client as it finds itself by the agent's card, and what the two generations call differently. */

@@ -12,6 +12,8 @@ export const PACKAGES = {
   '@grpc/grpc-js': '1.14.7',
   express: '5.3.0',
 }
+/** Of Python, with what it is tried with. */
+export const PYTHON = 'a2a-sdk[grpc,http-server]==1.3.0'
 const run = promisify(execFile)
 
 /** Where the packages are; A2A_LAB keeps them from one run to the next. */
@@ -25,6 +27,22 @@ export async function install() {
     await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder })
   }
   return folder
+}
+
+/** The Python that has the SDK; undefined where there is none to be had. */
+export async function pythonIn(lab) {
+  const python = join(lab, 'venv/bin/python')
+  const imported = () => run(python, ['-c', 'import a2a.client, grpc'])
+  return imported()
+    .catch(async () => {
+      await run('python3', ['-m', 'venv', join(lab, 'venv')])
+      await run(join(lab, 'venv/bin/pip'), ['install', '-q', PYTHON])
+      await imported()
+    })
+    .then(
+      () => python,
+      () => undefined,
+    )
 }
 
 function readIfThere(file) {

@@ -71,7 +71,8 @@ async function collected(stream, then) {
   return then ? events : { events, spread: times.at(-1) - times[0] > 100 }
 }
 
-function plain(value) {
+/** Without what differs each time. */
+export function plain(value) {
   const names = new Map()
   const text = JSON.stringify(value, (_key, each) => (each === undefined ? null : each)) ?? 'null'
   return JSON.parse(
