@@ -1,5 +1,5 @@
 import { constants, createServer, type Http2Session, type ServerHttp2Stream } from 'node:http2'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { resetStream } from '../../../src/http/http2-reset.ts'
 import { startGateway, type TestGateway } from '../../helpers/gateway.ts'
@@ -113,4 +113,28 @@ test('a connection that breaks fails all calls on it, and no other', async () =>
   open[0]!.session!.destroy()
   for (const call of calls) expect(await call).toMatch(/^503 /)
   expect(await ask(gateway, '/')).toBe('200 connection 1')
+})
+
+test('a body whose chunks arrive one by one', async () => {
+  let received = ''
+  const gateway = await start(stream => {
+    stream.on('data', chunk => {
+      received += chunk
+    })
+    stream.on('end', () => answer(stream, 'complete'))
+  })
+  const socket = connect(Number(new URL(gateway.url(80)).port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let reply = ''
+  socket.on('data', chunk => {
+    reply += chunk
+  })
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\n')
+  for (const text of ['first', 'later']) {
+    // Each read then consists of nothing but the body.
+    await expect.poll(() => text === 'first' || received === 'first').toBe(true)
+    await new Promise(resolve => setImmediate(() => socket.write(text, resolve)))
+  }
+  await expect.poll(() => reply).toContain('complete')
+  expect(received).toBe('firstlater')
 })

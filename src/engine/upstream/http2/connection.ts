@@ -161,7 +161,7 @@ export class Http2Connection implements FrameReceiver {
     this.#flushLater()
   }
 
-  /** Sends a DATA frame, at most of the size that `roomFor` returned. `done` runs when the chunk's memory is free. */
+  /** Sends a DATA frame, at most of the size that `roomFor` returned. `done` runs once the chunk's memory is free. */
   send(call: Http2Stream, chunk: Buffer, from: number, to: number, end: boolean, done?: () => void): void {
     const size = to - from
     call.window -= size

@@ -97,12 +97,11 @@ export class Outbox {
     }
   }
 
-  /** `done` runs when the memory is free: now, or once it has been written. */
+  /** `done` runs once the memory is free, if it is worth freeing; never during this call. */
   payload(from: Buffer, start: number, end: number, done: (() => void) | undefined): void {
     // Earlier parts of the chunk may still be queued: its memory is free once the last part has been written.
     if (end - start < LARGE && (start === 0 || done === undefined)) {
       this.bytes(from, start, end)
-      done?.()
       return
     }
     this.#cork()
