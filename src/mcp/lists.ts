@@ -1,5 +1,6 @@
 import type { McpItem } from '../http/exchange.ts'
 import { type Cursors, encodeCursor } from './cursor.ts'
+import { parseExact } from './exact-json.ts'
 import { isObject, type JsonObject, type RequestId } from './message.ts'
 import { prefixName, prefixUri } from './names.ts'
 
@@ -103,6 +104,14 @@ function membersOf(pages: readonly JsonObject[], { key }: ListMethod): JsonObjec
 /** Caches must not share one client's view with another, nor keep it after the rules have changed. */
 function privately(page: JsonObject): JsonObject {
   return { ...('cacheScope' in page ? { cacheScope: 'private' } : {}), ...('ttlMs' in page ? { ttlMs: 0 } : {}) }
+}
+
+/** A result that rules have decided about. */
+export function privateReply(bytes: Buffer): Buffer {
+  if (!bytes.includes('"cacheScope"')) return bytes
+  const whole = parseExact(bytes.toString()) as JsonObject
+  if (!isObject(whole.result)) return bytes
+  return Buffer.from(JSON.stringify({ ...whole, result: { ...whole.result, ...privately(whole.result) } }))
 }
 
 export function clientName(kind: McpItem['kind'], target: string, name: string, naming: Naming): string {

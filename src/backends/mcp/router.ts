@@ -4,7 +4,7 @@ import { decodeCursor } from '../../mcp/cursor.ts'
 import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, type RpcError } from '../../mcp/errors.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
 import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
-import { filteredPage, LIST_METHODS, listItems, mergedPage } from '../../mcp/lists.ts'
+import { filteredPage, LIST_METHODS, listItems, mergedPage, privateReply } from '../../mcp/lists.ts'
 import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
 import { type NamedItem, namedItem, renamed, valueAt } from '../../mcp/named-item.ts'
 import { splitName, splitUri } from '../../mcp/names.ts'
@@ -238,7 +238,10 @@ export class Router {
       const { era } = conversation
       const unread = !unknown && !this.#setup.multiple && !isGuarded(answer.x, request.method, 'response')
       if (unread && forwardRaw(conversation, link, request, answer)) return
-      const toClient = (response: Response) => rewriteResult(link.name, response, this.#setup.naming)
+      const toClient = (response: Response) => {
+        const bytes = rewriteResult(link.name, response, this.#setup.naming)
+        return unknown ? privateReply(bytes) : bytes
+      }
       conversation.calls.start(link, request, answer, patienceFor(answer.x), {
         flow: answer,
         position: (event, silent) => answer.at(link.name, event, silent),

@@ -19,6 +19,7 @@ const NOT_FOUND = JSON.stringify({ jsonrpc: '2.0', id: 2, error: { code: -32002,
 async function setUp(targets: number) {
   const up = await startScript(({ method = '', params = {} }, res) => {
     if (method in LISTS) return LISTS[method]
+    if (params.uri === 'x://free') return { contents: [], cacheScope: 'public', ttlMs: 9 }
     if (method !== 'resources/read') return { content: [{ type: 'text', text: `${params.name}` }] }
     res.writeHead(200, { 'content-type': 'application/json' }).end(NOT_FOUND)
     return undefined
@@ -62,6 +63,9 @@ test.each([1, 2])('what rules hide cannot be told from what is not there, with %
   }
   const used = await ask('tools/call', { name: `${name}free` })
   expect([used.answer[0], used.answer.at(-1)]).toEqual([200, expect.stringContaining('"free"')])
+  // Who else may read it, rules say.
+  const kept = await ask('resources/read', { uri: `${uri}x://free` })
+  expect(kept.answer.at(-1)).toContain('"cacheScope":"private","ttlMs":0')
   // Its list is known now.
   expect((await ask('tools/call', { name: `${name}free` })).asked).toBe(1)
 })
