@@ -1,9 +1,11 @@
 import { createServer, get as httpGet, type IncomingMessage } from 'node:http'
+import { get as httpsGet } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { gzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { until } from '../../engine/observe/until.ts'
+import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { startUpstream } from '../../helpers/upstream.ts'
 
@@ -103,7 +105,7 @@ binds: [{port: 8080, listeners: [{routes: [{matches: [{path: {pathPrefix: '${pre
   backends: [{host: '${host}'}], policies: {a2a: {}${rewrite}}}]}]}]`
 }
 
-/** As \`fetch\` does not: any path, any host. */
+/** As `fetch` does not: any path, any host. */
 function rawGet(url: string, path: string, headers: Record<string, string>): Promise<string> {
   const { port } = new URL(url)
   return new Promise((resolve, reject) => {
@@ -279,6 +281,25 @@ test('clients of gRPC are told a port, whatever the card is like', async () => {
     'agents.example:443',
     'grpcs://agents.example:443',
   ])
+})
+
+test('over TLS, and with the policy on route and backend, a card leads where it was asked for, once', async () => {
+  const authority = createAuthority('test authority')
+  const server = createCertificate(authority, ['localhost'])
+  await using upstream = await startUpstream((_req, res) => res.end(JSON.stringify({ url: 'http://10.0.0.1/a2a' })))
+  await using gateway = await startGateway(
+    `
+binds: [{port: 8080, listeners: [{protocol: HTTPS, tls: {cert: server.pem, key: server.key}, routes: [
+  {matches: [{path: {pathPrefix: /one}}], policies: {a2a: {}, urlRewrite: {path: {prefix: /}}},
+   backends: [{host: '${upstream.host}', policies: {a2a: {}}}]}]}]}]`,
+    { files: { 'server.pem': server.cert, 'server.key': server.key } },
+  )
+  const { port } = new URL(gateway.url(8080))
+  const got = await new Promise<string>((resolve, reject) => {
+    const from = { host: 'localhost', port, path: '/one/.well-known/agent-card.json', ca: authority.cert, agent: false }
+    httpsGet(from, res => resolve(text(res))).on('error', reject)
+  })
+  expect(JSON.parse(got).url).toBe(`https://localhost:${port}/one/a2a`)
 })
 
 test('the method of a call is found behind long parameters', async () => {
