@@ -65,7 +65,8 @@ async function main() {
       memory.push(gateway.memory())
     }
     check(gateway.alive(), 'the gateway has died')
-    check(memory.at(-1) <= memory[0] * 1.1, `the memory has grown: ${memory.map(mb).join(', ')}`)
+    // V8 collects when it needs to; what leaks would stay in the least of them, too.
+    check(Math.min(...memory.slice(-3)) <= memory[0] * 1.1, `the memory has grown: ${memory.map(mb).join(', ')}`)
   } finally {
     web.close()
     await arena.close()
@@ -210,7 +211,7 @@ function section(memory) {
   const { answered, refused, lost, longest } = counted
   return `## MCP sessions whose targets misbehave
 
-\`npm run interop:mcp-sessions\`: ${ROUNDS} rounds of ${SESSIONS} sessions, open at once, each with a target over Streamable HTTP that forgets its sessions now and then and with a program of its own (\`failOpen\`, \`requestTimeout: ${TIMEOUT}ms\`). Of the calls, 40 % make a target crash, hang, answer garbage, or answer another call. ${answered} calls were answered with their own reply, ${refused} were to fail and did, ${lost} failed since their target was down; the longest took ${longest} ms. No program is left after a round. Resident memory after each round: ${memory.map(mb).join(', ')}.
+\`npm run interop:mcp-sessions\`: ${ROUNDS} rounds of ${SESSIONS} sessions, open at once, each with a target over Streamable HTTP that forgets its sessions now and then and with a program of its own (\`failOpen\`, \`requestTimeout: ${TIMEOUT}ms\`). Of the calls, 40 % make a target crash, hang, answer garbage, or answer another call. ${answered} calls were answered with their own reply, ${refused} were to fail and did, ${lost} failed since their target was down; the longest took ${longest} ms. No program is left after a round. Resident memory after each round, collected whenever V8 needs to: ${memory.map(mb).join(', ')}.
 `
 }
 
