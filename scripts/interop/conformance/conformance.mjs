@@ -55,7 +55,7 @@ function text(summary) {
   const count = `${of('PASS')} tests passed, ${of('FAIL')} failed, ${of('SKIP')} were skipped (of features that it does not claim)`
   return `## Gateway API
 
-The conformance suite of the Gateway API (profiles ${PROFILES.replaceAll(',', ', ')}, with every feature that the GatewayClass names) against \`gwctl run --kube\` and a kube-apiserver: ${count}. [The report](conformance.yaml) is as the suite writes it.
+The conformance suite of the Gateway API (profiles ${PROFILES.replaceAll(',', ', ')}, with every feature that the GatewayClass names) against \`gwctl run --kube\` and a kube-apiserver: ${count}. [The report](conformance.yaml) is as the suite writes it. A small DNS server stands in for the Pods of CoreDNS that UDPRoute asks: the harness runs no other images than that of the suite.
 `
 }
 
