@@ -201,7 +201,7 @@ export class Http2Connection implements FrameReceiver {
     if (code !== undefined) this.#tell(h2.RST_STREAM, call.stream, code)
     this.#owner.changed(this)
     if (this.#retired && this.calls === 0) this.#goodbye(h2.NO_ERROR)
-    else this.#owner.room(this)
+    else if (this.#greeted) this.#owner.room(this)
   }
 
   /** Writes the buffered frames. */

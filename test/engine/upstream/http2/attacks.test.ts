@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { createTransport } from '../../../../src/engine/upstream/transport.ts'
 import type { Transport } from '../../../../src/http/transport.ts'
 import { fields, frame } from '../../../helpers/http2-frames.ts'
-import { exchange, requestOf, StoppedClock, targetOf } from '../peers.ts'
+import { exchange, recorder, requestOf, StoppedClock, targetOf } from '../peers.ts'
 import * as raw from './raw-server.ts'
 
 const { END_HEADERS, END_STREAM, PADDED, PRIORITIZED, NOTHING, u32, head, data, setting } = raw
@@ -138,12 +138,19 @@ test.each([
   expect(answer.error?.message).toBe('upstream call failed: invalid HTTP/2: the server does not speak HTTP/2')
 })
 
-test('a server that says nothing is given up with the time to connect', async () => {
+test('a server that says nothing is given up after the connect timeout', async () => {
   const clock = new StoppedClock()
   const server = await raw.startRaw(() => {}, 'none')
   const transport = open(clock)
+  const canceled = transport.dispatch(
+    targetOf(server.port, { version: '2' }),
+    requestOf(),
+    recorder(() => {}),
+  )
   const calls = Array.from({ length: 6 }, () => get(server.port, transport))
   await expect.poll(() => server.connections[0]?.frames.filter(({ type }) => type === raw.HEADERS).length).toBe(4)
+  canceled.cancel()
+  await server.connections[0]!.got(raw.RST_STREAM)
   clock.advance(5000)
   for (const call of calls) expect((await call).error?.message).toMatch(/time/)
 })
