@@ -5,12 +5,12 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 export default class Crds extends GatewayCommand {
   static override summary = 'Print the CustomResourceDefinitions of the four resource kinds.'
   static override description =
-    'An API server that has them refuses what `gwctl validate` refuses, as far as it can without looking at other ' +
+    'With them, an API server rejects what `gwctl validate` rejects, as far as possible without looking at other ' +
     'resources, data or expressions. The definitions are too large for the annotation of a plain kubectl apply.'
   static override examples = [
-    { description: 'Into the cluster:', command: 'gwctl crds | kubectl apply --server-side -f -' },
+    { description: 'Apply to the cluster:', command: 'gwctl crds | kubectl apply --server-side -f -' },
     { description: 'In an API group of your own:', command: 'gwctl crds --group gateway.example.com' },
-    { description: 'By the names that agentgateway gives them:', command: 'gwctl crds --public' },
+    { description: 'With the names of agentgateway:', command: 'gwctl crds --public' },
   ]
   static override flags = {
     group: Flags.string({ helpValue: 'NAME', summary: 'The API group of the kinds.', exclusive: ['public'] }),

@@ -5,16 +5,16 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import { plainPaint } from '../src/diagnostics/paint.ts'
 
 export default class Diff extends GatewayCommand {
-  static override summary = 'Compare two configurations: objects, and requests that notice.'
+  static override summary = 'Compare two configurations: objects, and affected requests.'
   static override description =
-    'Compiles both as `gwctl run` does and compares what comes of it: comments, the order of keys and defaults that are ' +
-    'written out make no difference. Each value is shown with its line, secrets are not. Then runs requests that are made ' +
-    'up from both sides through both, without a socket, and shows those that end differently. Exits 1 when something differs.'
+    'Compiles both as `gwctl run` does and compares the results: comments, the order of keys and defaults that are ' +
+    'written out make no difference. Each value is shown with its line; secrets are not shown. Then runs requests made ' +
+    'up from both sides through both, without a socket, and shows those with different outcomes. Exits 1 when something differs.'
   static override examples = [
     'gwctl diff config.yaml new.yaml',
-    { description: 'What is about to be committed:', command: 'gwctl diff git:HEAD config.yaml' },
-    { description: 'What a gateway runs and the file does not say:', command: 'gwctl diff live config.yaml' },
-    { description: 'What it means for recorded requests:', command: 'gwctl diff a.yaml b.yaml --requests trace.jsonl' },
+    { description: 'Uncommitted changes:', command: 'gwctl diff git:HEAD config.yaml' },
+    { description: 'A running gateway against the file:', command: 'gwctl diff live config.yaml' },
+    { description: 'The effect on recorded requests:', command: 'gwctl diff a.yaml b.yaml --requests trace.jsonl' },
     { description: 'For a comment on a pull request:', command: 'gwctl diff git:origin/main k8s/ -o markdown' },
   ]
   static override args = diffArgs

@@ -7,16 +7,19 @@ export default class Dump extends GatewayCommand {
   static override summary = 'Print what a gateway has loaded, or would load from a file.'
   static override description =
     'Asks the admin server for its configuration dump: binds, listeners, routes, policies and backends as they run, with ' +
-    'the lines that made them. Secrets are redacted by the gateway. Exits 4 when no gateway answers, 3 when the file is not a dump.'
+    'the lines that define them. Secrets are redacted by the gateway. Exits 4 when no gateway answers, 3 when the file is not a dump.'
   static override examples = [
     { description: 'The gateway on this machine:', command: 'gwctl dump' },
-    { description: 'Its backends and how they do:', command: 'gwctl dump backends' },
-    { description: 'Routes that a policy guards:', command: `gwctl dump routes --select '"cors" in policies'` },
-    { description: 'What holds for one route, and who says so:', command: 'gwctl dump --effective default/chat' },
+    { description: 'Its backends and their health:', command: 'gwctl dump backends' },
+    { description: 'Routes with a given policy:', command: `gwctl dump routes --select '"cors" in policies'` },
+    {
+      description: 'The policies in force on a route, with their sources:',
+      command: 'gwctl dump --effective default/chat',
+    },
     { description: 'The gateway in a cluster:', command: 'gwctl dump routes --kube deploy/edge -n prod' },
-    { description: 'Another one, as JSON:', command: 'gwctl dump --admin http://10.0.0.7:15000 -o json' },
-    { description: 'What a file would come to, with no gateway running:', command: 'gwctl dump --config gateway.yaml' },
-    { description: 'A dump that somebody saved:', command: 'gwctl dump --file dump.json --output yaml' },
+    { description: 'Another gateway, as JSON:', command: 'gwctl dump --admin http://10.0.0.7:15000 -o json' },
+    { description: 'What a file would load, without a running gateway:', command: 'gwctl dump --config gateway.yaml' },
+    { description: 'A saved dump:', command: 'gwctl dump --file dump.json --output yaml' },
   ]
   static override args = dumpArgs
   static override flags = dumpFlags

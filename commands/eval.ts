@@ -8,8 +8,8 @@ const EXAMPLE = `gwctl eval 'request.path.startsWith("/v1")' POST /v1/chat -H 'x
 export default class Eval extends GatewayCommand {
   static override summary = 'Evaluate an expression over a request, an event or variables.'
   static override description =
-    'Checks the expression as a configuration does where expressions of --phase stand, then prints its value as JSON. ' +
-    'Exits 0 when it has a value and 1 when it is wrong or has none; with --exit-value, 0 when it is true and 1 otherwise.'
+    'Checks the expression as a configuration does for expressions of --phase, then prints its value as JSON. ' +
+    'Exits 0 when it has a value and 1 when it is invalid or has none; with --exit-value, 0 when it is true and 1 otherwise.'
   static override examples = [
     EXAMPLE,
     {
@@ -17,7 +17,7 @@ export default class Eval extends GatewayCommand {
       command: `gwctl eval --steps 'jwt.roles.exists(r, r == "admin")' --jwt-claims '{"roles": ["user"]}'`,
     },
     {
-      description: 'As it was at an event that gwctl trace --record has kept:',
+      description: 'At an event recorded by gwctl trace --record:',
       command: `gwctl eval 'response.code >= 500' --phase response --trace trace.jsonl#12`,
     },
     {

@@ -6,20 +6,20 @@ import { jsonFlag, outputFlag } from '../src/cli/flags.ts'
 import type { Explained } from '../src/tools/explain/explain.ts'
 
 export default class Explain extends GatewayCommand {
-  static override summary = 'Explain a field, the code of a finding or a variable of CEL.'
+  static override summary = 'Explain a field, the code of a finding or a CEL variable.'
   static override examples = [
     { description: 'A field of a standalone file:', command: 'gwctl explain binds.listeners.routes.policies.jwtAuth' },
-    { description: 'The same, wherever it stands:', command: 'gwctl explain jwtAuth' },
+    { description: 'The same, wherever it occurs:', command: 'gwctl explain jwtAuth' },
     { description: 'A field of a resource:', command: 'gwctl explain ProxyPolicy.spec.traffic' },
     { description: 'Everything below a field:', command: 'gwctl explain llm.models --recursive' },
     { description: 'A finding:', command: 'gwctl explain GW204' },
-    { description: 'A variable of expressions:', command: 'gwctl explain cel:request.headers' },
+    { description: 'A variable of CEL expressions:', command: 'gwctl explain cel:request.headers' },
   ]
   static override args = {
     topic: Args.string({ required: true, ignoreStdin: true, description: 'FIELD, CODE or cel:VARIABLE.' }),
   }
   static override flags = {
-    recursive: Flags.boolean({ summary: 'Also the fields of the fields, down to the last.' }),
+    recursive: Flags.boolean({ summary: 'Include nested fields at every level.' }),
     output: outputFlag(['text', 'json', 'md'])({ default: { format: 'text' } }),
     json: jsonFlag,
   }

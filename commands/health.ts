@@ -4,7 +4,7 @@ import type { Outcome } from '../src/cli/exit-codes.ts'
 import { durationFlag, outputFlag } from '../src/cli/flags.ts'
 
 export default class Health extends GatewayCommand {
-  static override summary = 'Say whether a gateway serves, and whether its backends do.'
+  static override summary = 'Check the health of a gateway and its backends.'
   static override description =
     'Exits 0 when the gateway is ready and no backend is without a healthy endpoint, 1 otherwise, 4 when no gateway ' +
     'answers, 5 when it is not ready within --wait.'
@@ -16,7 +16,7 @@ export default class Health extends GatewayCommand {
   ]
   static override flags = {
     output: outputFlag(['text', 'json'])({ default: { format: 'text' } }),
-    wait: durationFlag({ summary: 'Ask again until the gateway is ready, for so long.' }),
+    wait: durationFlag({ summary: 'Poll until the gateway is ready, for at most this long.' }),
     ...adminFlags,
     'all-pods': allPodsFlag(),
   }

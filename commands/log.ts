@@ -9,9 +9,9 @@ export default class Log extends GatewayCommand {
     'Changes last until the gateway stops, for all of its workers; in a cluster, for all of its pods. Exits 2 when a level is invalid, 4 when no gateway answers.'
   static override examples = [
     'gwctl log',
-    { description: 'More of everything:', command: 'gwctl log --level debug' },
+    { description: 'Log more of everything:', command: 'gwctl log --level debug' },
     { description: 'More of one module, less of another:', command: 'gwctl log --set gateway=debug --set request=off' },
-    { description: 'As it was at the start:', command: 'gwctl log --reset' },
+    { description: 'Restore the initial levels:', command: 'gwctl log --reset' },
     { description: 'In every pod of a Gateway:', command: 'gwctl log --level debug --kube edge -n prod' },
   ]
   static override flags = {
@@ -24,7 +24,7 @@ export default class Log extends GatewayCommand {
       helpValue: 'MODULE=LEVEL',
       summary: 'The level of one module: gateway, gateway::mcp::stdio, log, request or telemetry. Repeatable.',
     }),
-    reset: Flags.boolean({ summary: 'Go back to the levels of the start first.' }),
+    reset: Flags.boolean({ summary: 'Restore the initial levels first.' }),
     ...adminFlags,
   }
 

@@ -6,18 +6,18 @@ import { Failure } from '../src/diagnostics/failure.ts'
 import { ON_CHANGE, type OnChange } from '../src/mcp/tool-lock.ts'
 
 export default class Mcp extends GatewayCommand {
-  static override summary = 'Write the tools of MCP targets to a file that is reviewed.'
+  static override summary = 'Write the tools of MCP targets to a file for review.'
   static override description =
     'lock starts or calls the targets of each MCP backend that names a `toolLock`, and writes descriptions and schemas ' +
     'of their tools to that file. Review it and keep it with the configuration: `gwctl run` then refuses, hides or ' +
-    'reports a tool that is not as it was, as `onChange` in the file says. Exits 3 when the configuration cannot be loaded, 4 when a target does not answer; then that file stays as it was.'
+    'reports tools that have changed, as `onChange` in the file says. Exits 3 when the configuration cannot be loaded, 4 when a target does not answer; the file is then unchanged.'
   static override examples = [
-    { description: 'The tools of all targets, to be reviewed:', command: 'gwctl mcp lock -f gateway.yaml' },
+    { description: 'Lock the tools of all targets:', command: 'gwctl mcp lock -f gateway.yaml' },
     {
-      description: 'Tools that change disappear:',
+      description: 'Hide tools that change:',
       command: 'gwctl mcp lock -f gateway.yaml --on-change hide',
     },
-    { description: 'What has changed since the last commit:', command: 'gwctl diff git:HEAD gateway.yaml' },
+    { description: 'See what has changed since the last commit:', command: 'gwctl diff git:HEAD gateway.yaml' },
   ]
   static override args = {
     action: Args.string({ required: true, ignoreStdin: true, options: ['lock'], description: 'lock.' }),
@@ -26,7 +26,7 @@ export default class Mcp extends GatewayCommand {
     file: Flags.string({ char: 'f', helpValue: 'FILE', summary: 'The configuration.' }),
     'on-change': Flags.string({
       options: [...ON_CHANGE],
-      summary: 'What becomes of tools that change; unset: as the file says, refuse in a new one.',
+      summary: 'What happens to tools that change; unset: as in the file, refuse in a new one.',
     }),
   }
 

@@ -8,18 +8,18 @@ import { outputFlag } from '../src/cli/flags.ts'
 export default class Profile extends GatewayCommand {
   static override summary = 'Record where a running gateway spends its time and memory.'
   static override description =
-    'cpu and heap write a file that `go tool pprof`, speedscope and others read; of several workers it holds all. trace ' +
-    'writes a timeline of the requests that pass meanwhile, for https://ui.perfetto.dev and chrome://tracing. The ' +
-    'file has the time in its name unless -o names one; -o pprof=- or timeline=- writes to stdout. Exits 3 when it ' +
+    'cpu and heap write a file that `go tool pprof`, speedscope and others read; it covers all workers. trace ' +
+    'writes a timeline of the requests in that time, for https://ui.perfetto.dev and chrome://tracing. The ' +
+    'file name contains the time unless -o sets it; -o pprof=- or timeline=- writes to stdout. Exits 3 when it ' +
     'cannot be written, 4 when no gateway answers or another profile is being taken.'
   static override examples = [
     'gwctl profile cpu',
     {
-      description: 'For a minute, into a file of your choice:',
+      description: 'For a minute, to a given file:',
       command: 'gwctl profile cpu --seconds 60 -o pprof=cpu.pb.gz',
     },
-    { description: 'What is allocated and kept:', command: 'gwctl profile heap' },
-    { description: 'What requests wait for, as a picture:', command: 'gwctl profile trace --seconds 5' },
+    { description: 'Memory that stays allocated:', command: 'gwctl profile heap' },
+    { description: 'A timeline of what requests wait for:', command: 'gwctl profile trace --seconds 5' },
   ]
   static override args = {
     kind: Args.string({

@@ -5,15 +5,15 @@ import { pathsArg } from '../src/cli/flags.ts'
 import { provisionFlags } from '../src/cli/provision-flags.ts'
 
 export default class Provision extends GatewayCommand {
-  static override summary = 'Make the Kubernetes objects that run a Gateway.'
+  static override summary = 'Generate the Kubernetes objects that run a Gateway.'
   static override description =
     'A Gateway and its ProxyParameters become a Deployment or DaemonSet, a Service, an account with its permissions, a ' +
-    'ConfigMap and a Secret, and where they are asked for a PodDisruptionBudget and a HorizontalPodAutoscaler. The same ' +
+    'ConfigMap and a Secret, and on request a PodDisruptionBudget and a HorizontalPodAutoscaler. The same ' +
     'input gives the same bytes. With -o diff, exits 1 when applying them would change something.'
   static override examples = [
     'gwctl provision -f k8s/',
-    { description: 'Into the cluster:', command: 'gwctl provision --kube -A | kubectl apply --server-side -f -' },
-    { description: 'What that would change:', command: 'gwctl provision --kube prod/edge -n prod -o diff' },
+    { description: 'Apply to the cluster:', command: 'gwctl provision --kube -A | kubectl apply --server-side -f -' },
+    { description: 'Preview the changes:', command: 'gwctl provision --kube prod/edge -n prod -o diff' },
   ]
   static override args = { paths: pathsArg }
   static override flags = provisionFlags

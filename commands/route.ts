@@ -14,18 +14,18 @@ export default class Route extends GatewayCommand {
   static override description =
     'Runs the request through the compiled configuration with the code that serves traffic. No connection is opened: ' +
     'stubs answer for backends, and what cannot be known is printed as unknown, with what was assumed. ' +
-    'Exits 0 when a backend answers or a policy does by intent (a redirect, a direct response, a preflight), 1 when ' +
+    'Exits 0 when a backend answers or a policy does on purpose (a redirect, a direct response, a preflight), 1 when ' +
     'the request is rejected, fails or matches nothing.'
   static override examples = [
     'gwctl route -f gateway.yaml GET https://api.example.com/v1/models',
     EXAMPLE,
     {
-      description: 'As somebody, at a time, with a backend that is down:',
+      description: 'With claims, at a given time, with a backend down:',
       command: `gwctl route -f gateway.yaml /admin --jwt-claims '{"sub": "bob"}' --at 2026-01-01T00:00:00Z --stub openai=down`,
     },
     { description: 'In a script:', command: 'gwctl route -f gateway.yaml /admin --expect 403 > /dev/null' },
     {
-      description: 'What a browser has sent (copied as cURL):',
+      description: 'A request copied from a browser as cURL:',
       command: 'gwctl route -f gateway.yaml --curl copied.sh',
     },
   ]

@@ -6,12 +6,12 @@ import { theFile } from '../src/cli/file-words.ts'
 import { runFlags } from '../src/cli/run-flags.ts'
 
 export default class Run extends GatewayCommand {
-  static override summary = 'Serve a configuration, and what it becomes when the file changes.'
-  static override description = 'Serves what `gwctl validate` accepts; what it refuses never opens a port.'
+  static override summary = 'Serve a configuration, and reload it when the file changes.'
+  static override description = 'Serves what `gwctl validate` accepts; an invalid configuration never opens a port.'
   static override examples = [
     'gwctl run -f gateway.yaml',
     { description: 'Without reloading when the file changes:', command: 'gwctl run -f gateway.yaml --no-watch' },
-    { description: 'What another tool has written:', command: 'gwctl translate -f k8s/ | gwctl run -f -' },
+    { description: 'The output of another tool:', command: 'gwctl translate -f k8s/ | gwctl run -f -' },
     { description: 'The Gateways of a cluster:', command: 'gwctl run --kube --gateway-class agentgateway' },
   ]
   static override args = { path: Args.string({ ignoreStdin: true, description: 'The same as -f.' }) }

@@ -7,11 +7,14 @@ export default class Schema extends GatewayCommand {
   static override summary = 'Print a JSON Schema, for editors and other tools.'
   static override description =
     'Schemas of the standalone file, of every kind of resource, and of what gwctl itself reads and prints. Without a ' +
-    'name, lists them. An editor with a YAML language server takes the line that --modeline prints, at the top of a file.'
+    'name, lists them. Put the line that --modeline prints at the top of a file for editors with a YAML language server.'
   static override examples = [
     'gwctl schema',
     { description: 'For an editor:', command: 'gwctl schema standalone > gateway.schema.json' },
-    { description: 'The line that ties a file to its schema:', command: 'gwctl schema standalone --modeline' },
+    {
+      description: 'The comment that associates a file with its schema:',
+      command: 'gwctl schema standalone --modeline',
+    },
   ]
   static override args = {
     name: Args.string({

@@ -7,17 +7,17 @@ import { testCommand, testFlags, withTestFlagDefaults } from '../src/cli/test-fl
 export default class Test extends GatewayCommand {
   static override summary = 'Run test cases: requests with their expected outcomes.'
   static override description =
-    'Opens no socket and starts nothing, without --live: requests go through the compiled configuration, stubs answer ' +
-    'for backends, time stands still. Takes *.gwtest.yaml files, directories and globs; the current directory when none is named.'
+    'Without --live, opens no socket and starts nothing: requests go through the compiled configuration, stubs answer ' +
+    'for backends, the clock stands still. Takes *.gwtest.yaml files, directories and globs; the current directory when none is named.'
   static override examples = [
     'gwctl test',
-    { description: 'Some cases, one after the other until one fails:', command: "gwctl test --filter 'rate' --bail" },
+    { description: 'Some cases, up to the first failure:', command: "gwctl test --filter 'rate' --bail" },
     {
-      description: 'In CI, with reports and a floor under coverage:',
+      description: 'In CI, with reports and a minimum coverage:',
       command: 'gwctl test -o junit=test.xml --coverage=lcov --fail-under 80',
     },
     {
-      description: 'The same cases against the configuration that is to come:',
+      description: 'The same cases against a new configuration:',
       command: 'gwctl test chat.gwtest.yaml --config next.yaml',
     },
   ]

@@ -12,21 +12,21 @@ const FIRST = 1000
 export default class Top extends GatewayCommand {
   static override summary = 'Show rates, latencies, errors and budgets of a running gateway.'
   static override description =
-    'On a terminal, a view that goes on until q (press ? for the keys); it waits for a gateway that stops and goes on ' +
-    'when it is back. Otherwise prints one look. Exits 4 when no gateway answers.'
+    'On a terminal, a live view until q (press ? for the keys); when the gateway stops, it waits until the gateway ' +
+    'is back. Otherwise prints one snapshot. Exits 4 when no gateway answers.'
   static override examples = [
     'gwctl top',
     { description: 'Every ten seconds:', command: 'gwctl top --interval 10s' },
-    { description: 'One look, for a script:', command: 'gwctl top -o json' },
-    { description: 'One at each pod of a Gateway:', command: 'gwctl top --kube edge -n prod --all-pods' },
+    { description: 'One snapshot, for a script:', command: 'gwctl top -o json' },
+    { description: 'One of each pod of a Gateway:', command: 'gwctl top --kube edge -n prod --all-pods' },
   ]
   static override flags = {
-    interval: durationFlag({ summary: 'Time between two looks, at least 100ms; 2s when unset.' }),
-    once: Flags.boolean({ summary: 'One look and no more.' }),
-    json: Flags.boolean({ summary: 'One JSON object per look.' }),
-    output: Flags.option({ char: 'o', options: ['text', 'json'] as const, summary: 'One look in this form.' })(),
+    interval: durationFlag({ summary: 'Refresh interval, at least 100ms; 2s when unset.' }),
+    once: Flags.boolean({ summary: 'Print one snapshot and exit.' }),
+    json: Flags.boolean({ summary: 'One JSON object per snapshot.' }),
+    output: Flags.option({ char: 'o', options: ['text', 'json'] as const, summary: 'One snapshot in this format.' })(),
     ...adminFlags,
-    'all-pods': allPodsFlag('One look at each pod.'),
+    'all-pods': allPodsFlag('One snapshot of each pod.'),
   }
 
   async run(): Promise<Outcome> {

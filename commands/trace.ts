@@ -17,9 +17,9 @@ type Format = (typeof FORMATS)[number]
 export default class Trace extends GatewayCommand {
   static override summary = 'Record what happens to the next request, with its config lines.'
   static override description =
-    'On a terminal, shows the requests that come in and every step of each (press ? for the keys), also after the ' +
+    'On a terminal, shows incoming requests with every step (press ? for the keys), also after the ' +
     'gateway has restarted. Otherwise prints one request as a tree, as JSON Lines with --raw, as a case for tests with ' +
-    '-o test, or as a HAR document with -o har; documents are written when the recording ends, with Ctrl-C at the ' +
+    '-o test, or as a HAR document with -o har; documents are written when the recording ends, on Ctrl-C at the ' +
     'latest. Exits 4 when the gateway cannot be reached or the connection breaks, 5 when no request comes within --wait.'
   static override examples = [
     'gwctl trace',
@@ -33,9 +33,9 @@ export default class Trace extends GatewayCommand {
       command: `gwctl trace -- POST http://localhost:8080/v1 -H 'x-team: a' -d '{}'`,
     },
     { description: 'As a test case:', command: 'gwctl trace -o test=chat.gwtest.yaml' },
-    { description: 'For viewers of HTTP, until Ctrl-C:', command: 'gwctl trace --follow -o har=trace.har' },
+    { description: 'For HAR viewers, until Ctrl-C:', command: 'gwctl trace --follow -o har=trace.har' },
     { description: 'In a cluster, whichever pod gets it:', command: 'gwctl trace --kube edge -n prod --all-pods' },
-    { description: 'What somebody recorded:', command: 'gwctl trace -f trace.jsonl' },
+    { description: 'A saved recording:', command: 'gwctl trace -f trace.jsonl' },
   ]
   static override flags = {
     raw: Flags.boolean({ summary: 'Print JSON Lines, one event per line: -o raw.', exclusive: ['output'] }),
@@ -43,16 +43,16 @@ export default class Trace extends GatewayCommand {
     where: Flags.string({
       aliases: ['expression'],
       helpValue: 'CEL',
-      summary: 'Which requests: an expression over request, source and destination.',
+      summary: 'Only matching requests: an expression over request, source and destination.',
     }),
-    follow: Flags.boolean({ summary: 'More than one request; the view on a terminal always does.' }),
-    limit: Flags.integer({ min: 1, max: 1000, helpValue: 'N', summary: 'Follow N requests.' }),
-    for: durationFlag({ summary: 'Follow for so long, at most 1h.' }),
-    wait: durationFlag({ summary: 'Give up when no request has come after so long.' }),
+    follow: Flags.boolean({ summary: 'Record more than one request; the terminal view always does.' }),
+    limit: Flags.integer({ min: 1, max: 1000, helpValue: 'N', summary: 'Stop after N requests.' }),
+    for: durationFlag({ summary: 'Record for this long, at most 1h.' }),
+    wait: durationFlag({ summary: 'Give up when no request has come after this long.' }),
     file: Flags.string({
       char: 'f',
       helpValue: 'PATH',
-      summary: 'Events that --raw printed instead of a running gateway; - for stdin.',
+      summary: 'Read events that --raw printed instead of a running gateway; - for stdin.',
       exclusive: ['admin', 'local', 'kube', 'where', 'follow', 'limit', 'for', 'wait'],
     }),
     record: Flags.string({ helpValue: 'PATH', summary: 'Also write the events to a file, for -f.' }),
@@ -64,7 +64,7 @@ export default class Trace extends GatewayCommand {
       multiple: true,
       ignoreStdin: true,
       description:
-        'After --: METHOD URL and options of curl (-H, -d, --json, -u, -k, --connect-to). Sent once it is watched.',
+        'After --: METHOD URL and options of curl (-H, -d, --json, -u, -k, --connect-to). Sent once recording has started.',
     }),
   }
 

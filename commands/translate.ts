@@ -6,16 +6,16 @@ import { Failure } from '../src/diagnostics/failure.ts'
 import type { InputText } from '../src/tools/input/input-files.ts'
 
 export default class Translate extends GatewayCommand {
-  static override summary = 'Make one standalone file of Kubernetes resources.'
+  static override summary = 'Translate Kubernetes resources into one standalone file.'
   static override description =
     'Gateways, routes, policies, backends and models become one file that `gwctl run` serves. What the file cannot ' +
-    'say, or the gateway does not serve, is left out and told; where that guarded something, requests are refused.'
+    'express, or the gateway does not serve, is left out and reported; if it was a guard, requests are refused.'
   static override examples = [
     'gwctl translate -f k8s/',
     { description: 'Serve resources on this machine:', command: 'gwctl translate -f k8s/ | gwctl run -f -' },
-    { description: 'What a controller would say:', command: 'gwctl translate -f k8s/ -o status-table' },
-    { description: 'What a cluster runs:', command: 'gwctl translate --from-cluster -A --annotate' },
-    { description: 'The way of one resource:', command: 'gwctl translate -f k8s/ --explain HTTPRoute/app' },
+    { description: 'The status that a controller would write:', command: 'gwctl translate -f k8s/ -o status-table' },
+    { description: 'The resources of a cluster:', command: 'gwctl translate --from-cluster -A --annotate' },
+    { description: 'How one resource is translated:', command: 'gwctl translate -f k8s/ --explain HTTPRoute/app' },
   ]
   static override args = { paths: pathsArg }
   static override flags = translateFlags

@@ -9,14 +9,14 @@ import { didYouMean } from '../src/diagnostics/suggest.ts'
 import type { GroupName } from '../src/tools/usage/read-usage.ts'
 
 export default class UsageCommand extends GatewayCommand {
-  static override summary = 'Show what requests to LLMs have used and cost.'
+  static override summary = 'Show the tokens and cost of LLM requests.'
   static override description =
     'Reads the request database that a configuration names with config.database, or the SQLite file itself, and adds ' +
-    'up requests, tokens and cost. The gateway may run meanwhile, or be gone.'
+    'up requests, tokens and cost. The gateway may be running or stopped.'
   static override examples = [
-    { description: 'By model, the dearest first:', command: 'gwctl usage gateway.yaml' },
+    { description: 'By model, the most expensive first:', command: 'gwctl usage gateway.yaml' },
     {
-      description: 'By user and model, of the last week:',
+      description: 'By user and model, for the last week:',
       command: 'gwctl usage gateway.yaml --by user,model --since 168h',
     },
     {
@@ -34,7 +34,7 @@ export default class UsageCommand extends GatewayCommand {
       helpValue: 'NAME[,NAME]',
       summary: 'Group by model, provider, user, group, client, status, day or hour; model when unset.',
     }),
-    since: momentFlag({ summary: 'Only requests after a time, or of the time until now.' }),
+    since: momentFlag({ summary: 'Only requests after a time, or within this long until now.' }),
     output: outputFlag(['table', 'json', 'csv'])({ default: { format: 'table' } }),
   }
 

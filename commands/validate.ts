@@ -8,12 +8,12 @@ import { Failure } from '../src/diagnostics/failure.ts'
 export default class Validate extends GatewayCommand {
   static override summary = 'Find every mistake in a configuration before it ships.'
   static override description =
-    'Offline: opens no socket, looks up no name, and writes nothing unless told to (--fix, --write-baseline, -o FORMAT=PATH). ' +
+    'Offline: opens no socket, resolves no name, and writes nothing unless asked to (--fix, --write-baseline, -o FORMAT=PATH). ' +
     'Takes files, directories, globs and - for stdin, standalone configurations and Kubernetes resources alike. ' +
     'A comment `# gwctl-ignore CODE: reason` suppresses a finding on its line or the line below.'
   static override examples = [
     'gwctl validate gateway.yaml',
-    { description: 'What another tool has written:', command: 'helm template . | gwctl validate -' },
+    { description: 'The output of another tool:', command: 'helm template . | gwctl validate -' },
     {
       description: 'With variables and files present, as `gwctl run`:',
       command: 'gwctl validate --tier env gateway.yaml',
@@ -22,7 +22,7 @@ export default class Validate extends GatewayCommand {
       description: 'In CI, with a report to upload:',
       command: 'gwctl validate k8s/ -o sarif=gwctl.sarif --since origin/main',
     },
-    { description: 'Correct what is safe to correct:', command: 'gwctl validate --fix gateway.yaml' },
+    { description: 'Apply the safe fixes:', command: 'gwctl validate --fix gateway.yaml' },
   ]
   static override args = { paths: pathsArg }
   static override flags = checkFlags

@@ -7,7 +7,7 @@ export default class Version extends GatewayCommand {
   static override examples = [
     'gwctl version',
     { description: 'For a script:', command: 'gwctl version -o json' },
-    { description: 'The number alone, without loading anything:', command: 'gwctl --version' },
+    { description: 'Only the number, without loading anything:', command: 'gwctl --version' },
   ]
   static override flags = {
     output: outputFlag(['text', 'json'])({ default: { format: 'text' } }),

@@ -32,13 +32,13 @@ const range = parsed(
 
 export const dynamicBackend = defineBackend({
   kind: 'dynamic',
-  doc: 'A forward proxy: the destination comes from the request, or is port 443 of the server name of a TLS connection. Limit who may use it.',
+  doc: 'A forward proxy: the destination comes from the request, or is port 443 of the server name of a TLS connection. Restrict who may use it.',
   spec: 'ProxyBackend',
   schema: object('dynamic backend', {
-    target: opt(cel('request', 'string'), 'Gives `host:port`; the authority of the request when unset.'),
+    target: opt(cel('request', 'string'), 'Expression for `host:port`; the authority of the request when unset.'),
     allow: opt(
       list(range, { max: 64 }),
-      'Address ranges that may be called although they are guarded: the loopback, link-local and metadata addresses.',
+      'Ranges of blocked addresses that may be called: loopback, link-local and metadata addresses are blocked.',
     ),
   }),
   compile({ target, allow = [] }, ctx) {

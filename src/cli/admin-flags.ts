@@ -14,25 +14,25 @@ const inCluster = { dependsOn: ['kube'], helpGroup: 'cluster' }
 export const adminFlags = {
   admin: Flags.string({
     helpValue: 'URL',
-    summary: 'Admin server to ask (also GWCTL_ADMIN).',
+    summary: 'Admin server to query (also GWCTL_ADMIN).',
     exclusive: ['local', 'kube'],
   }),
   local: Flags.boolean({
-    summary: 'Ask the admin server of this machine, http://127.0.0.1:15000.',
+    summary: 'Query the admin server of this machine, http://127.0.0.1:15000.',
     exclusive: ['kube'],
   }),
   timeout: durationFlag({
-    summary: 'Give up, with exit code 5, when the admin server says nothing for so long; 10s when unset.',
+    summary: 'Give up, with exit code 5, when the admin server does not respond for this long; 10s when unset.',
   }),
   kube: Flags.string({
     helpValue: '[[TYPE/]NAME[.NS]]',
     summary:
-      'Ask a pod in a cluster: one of the Gateway NAME, or of the TYPE pod, service, deployment, replicaset, ' +
+      'Query a pod in a cluster: one of the Gateway NAME, or of the TYPE pod, service, deployment, replicaset, ' +
       'statefulset or daemonset; without a NAME, one of the only Gateway.',
     helpGroup: 'cluster',
   }),
   ...clusterFlags('kube'),
-  pod: Flags.string({ helpValue: 'NAME', summary: 'The pod to ask of several.', ...inCluster }),
+  pod: Flags.string({ helpValue: 'NAME', summary: 'Which of several pods to query.', ...inCluster }),
   'admin-port': Flags.integer({
     min: 1,
     max: 65_535,
@@ -43,7 +43,7 @@ export const adminFlags = {
 }
 
 /** For commands that can query every pod; `exclusive`: flags that this rules out. */
-export function allPodsFlag(summary = 'Ask all pods instead of one.', exclusive: string[] = []) {
+export function allPodsFlag(summary = 'Query all pods instead of one.', exclusive: string[] = []) {
   return Flags.boolean({ summary, exclusive: ['pod', ...exclusive], ...inCluster })
 }
 

@@ -29,17 +29,17 @@ export const checkFlags = {
   }),
   mode: Flags.option({ options: ['auto', 'standalone', 'cluster'] as const })({
     default: 'auto',
-    summary: 'What the documents are; auto looks at each.',
+    summary: 'Type of the documents; auto detects it for each.',
   }),
   partial: Flags.boolean({ summary: 'The input is part of a configuration: unresolved names are not errors.' }),
   'fail-on': Flags.option({ options: [...severities, 'never'] as const })({
     default: 'error',
-    summary: 'The least severity that makes the exit code 1.',
+    summary: 'The lowest severity that makes the exit code 1.',
   }),
   'exit-zero': Flags.boolean({ summary: 'Findings do not change the exit code.' }),
   'min-severity': Flags.option({ options: severities })({
     default: 'info',
-    summary: 'The least severity to show; --fail-on is not affected.',
+    summary: 'The lowest severity to show; --fail-on is not affected.',
   }),
   select: codes({ summary: 'Report these codes only.' }),
   ignore: codes({ summary: 'Do not report these codes.' }),
@@ -49,24 +49,24 @@ export const checkFlags = {
     summary: 'How many findings to print, 0 for all; all are counted.',
   }),
   since: Flags.string({ helpValue: 'REV', summary: 'Only findings on lines that differ from this git revision.' }),
-  baseline: Flags.string({ helpValue: 'FILE', summary: 'Only findings that this file does not know.' }),
+  baseline: Flags.string({ helpValue: 'FILE', summary: 'Only findings that are not recorded in this file.' }),
   'write-baseline': Flags.string({
     helpValue: '[=FILE]',
-    summary: 'Write the findings down as known and report none.',
+    summary: 'Record the findings as known and report none.',
     exclusive: ['baseline', 'fix', 'since'],
   }),
   fix: Flags.option({ options: ['safe', 'all'] as const })({
     helpValue: '[=safe|all]',
-    summary: 'Correct the files; all: also where the meaning may change. With -, prints the corrected text.',
+    summary: 'Fix the files; all: also where the meaning may change. With -, prints the fixed text.',
   }),
-  diff: Flags.boolean({ summary: 'Print what --fix would change, and write nothing.' }),
+  diff: Flags.boolean({ summary: 'Print what --fix would change without writing it.' }),
   config: Flags.boolean({ default: true, allowNo: true, summary: 'Read the nearest .gwctl.yaml of each file.' }),
   'allow-empty': Flags.boolean({ summary: 'An empty stdin is not an error.' }),
   'stdin-filename': Flags.string({
     helpValue: 'NAME',
-    summary: 'The name that findings in stdin are reported under.',
+    summary: 'File name under which findings in stdin are reported.',
   }),
-  hook: Flags.boolean({ summary: 'For git hooks: files that are not ours are left out silently.' }),
+  hook: Flags.boolean({ summary: 'For git hooks: silently skip files that are not gateway configuration.' }),
   watch: Flags.boolean({ summary: 'Check again on every change.', exclusive: ['fix', 'diff', 'write-baseline'] }),
 }
 

@@ -7,17 +7,18 @@ export function clusterFlags(on: 'kube' | 'from-cluster') {
     namespace: Flags.string({
       char: 'n',
       helpValue: 'NAME',
-      summary: 'The namespace instead of the one of the context.',
+      summary: 'The namespace; that of the context when unset.',
       ...common,
     }),
     kubeconfig: Flags.string({
       helpValue: 'FILE',
-      summary: "How to reach the cluster, - for stdin (default: KUBECONFIG, ~/.kube/config, or the pod's account).",
+      summary:
+        "Kubeconfig file of the cluster, - for stdin (default: KUBECONFIG, ~/.kube/config, or the pod's account).",
       ...common,
     }),
     context: Flags.string({
       helpValue: 'NAME',
-      summary: 'The context of the kubeconfig instead of its current one.',
+      summary: 'The context of the kubeconfig; its current one when unset.',
       ...common,
     }),
   }

@@ -23,7 +23,7 @@ interface CommonFlags {
 export abstract class GatewayCommand extends Command {
   static override baseFlags = {
     quiet: Flags.boolean({ char: 'q', summary: 'Print results only, no progress or notes.', helpGroup: 'global' }),
-    verbose: Flags.boolean({ char: 'v', summary: 'Say what is being done.', helpGroup: 'global' }),
+    verbose: Flags.boolean({ char: 'v', summary: 'Report each step.', helpGroup: 'global' }),
     'no-color': Flags.boolean({ summary: 'Print without colours (also NO_COLOR=1).', helpGroup: 'global' }),
   }
 

@@ -10,7 +10,7 @@ export const diffArgs = {
   before: stringArg({ ignoreStdin: true, description: SIDE }),
   after: stringArg({
     ignoreStdin: true,
-    description: 'The same. git:REVISION alone means the path of the other side.',
+    description: 'The same. git:REVISION alone uses the path of the other side.',
   }),
 }
 
@@ -21,7 +21,7 @@ export const diffFlags = {
     multiple: true,
     multipleNonGreedy: true,
     helpValue: 'SIDE',
-    summary: 'A side that is not named in words. Repeatable.',
+    summary: 'A side, in place of an argument. Repeatable.',
   }),
   output: outputFlag(['text', 'json', 'markdown', 'github'])({ default: { format: 'text' } }),
   structural: Flags.boolean({ summary: 'Compare the objects only; run no requests.' }),
@@ -36,7 +36,7 @@ export const diffFlags = {
     summary: 'Try at most N requests; 5000 when unset.',
     exclusive: ['structural', 'requests'],
   }),
-  partial: Flags.boolean({ summary: 'Names of resources that are not there are taken to exist elsewhere.' }),
+  partial: Flags.boolean({ summary: 'Assume that missing resources exist elsewhere.' }),
   ...adminFlags,
 }
 

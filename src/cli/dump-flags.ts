@@ -11,7 +11,7 @@ export const dumpArgs = {
     multiple: true,
     ignoreStdin: true,
     description:
-      'One of all, binds, listeners, routes, policies, backends, models, mcp, summary; all when unset. A file that is named here is read as by -f.',
+      'One of all, binds, listeners, routes, policies, backends, models, mcp, summary; all when unset. A file name here is read as with -f.',
   }),
 }
 
@@ -29,18 +29,18 @@ export const dumpFlags = {
     exclusive: ['file', 'admin', 'local', 'kube'],
   }),
   output: outputFlag(['yaml', 'json', 'jsonl', 'table', 'wide', 'dot'])(),
-  'show-origin': Flags.boolean({ summary: 'Add the lines of the file that made each object.' }),
+  'show-origin': Flags.boolean({ summary: 'Add the file and line that define each object.' }),
   effective: Flags.string({
     helpValue: 'ROUTE',
-    summary: 'The policies of one route as they hold, and which of several wins.',
+    summary: 'The policies in force on one route, and which of several wins.',
     exclusive: ['unused'],
   }),
   select: Flags.string({
     helpValue: 'CEL',
-    summary: 'Of a view, only the objects that this holds for; its variables are the fields that -o json prints.',
+    summary: 'Only objects of a view for which this is true; its variables are the fields that -o json prints.',
     exclusive: ['effective'],
   }),
-  unused: Flags.boolean({ summary: 'What nothing refers to, and policies without effect.' }),
+  unused: Flags.boolean({ summary: 'Unreferenced objects, and policies without effect.' }),
   ...adminFlags,
   'all-pods': allPodsFlag(),
 }

@@ -12,7 +12,7 @@ export const evalArgs = {
     multiple: true,
     ignoreStdin: true,
     description:
-      'EXPRESSION [[METHOD] URL]. An expression of - is read from stdin; without one, a terminal asks for some. ' +
+      'EXPRESSION [[METHOD] URL]. The expression - is read from stdin; without one, a terminal prompts for it. ' +
       'After --, also options of curl.',
   }),
 }
@@ -23,24 +23,24 @@ const PHASE_NAMES = ['request', 'response', 'llm', 'mcp', 'usage', 'log', 'conne
 export const evalFlags = {
   phase: Flags.option({ options: PHASE_NAMES })({
     default: 'request',
-    summary: 'What the expression is for, which decides the variables that it has.',
+    summary: 'Where the expression is used, which determines its variables.',
   }),
   request: Flags.string({
     helpValue: 'FILE',
     summary: 'A request as test cases write it (method, url or path, headers, body, json, jwt); YAML or JSON.',
     exclusive: ['curl'],
   }),
-  context: Flags.string({ helpValue: 'FILE', summary: 'Variables by name, as YAML or JSON: a file, or {…} itself.' }),
+  context: Flags.string({ helpValue: 'FILE', summary: 'Variables by name, as YAML or JSON: a file, or {…} inline.' }),
   trace: Flags.string({
     helpValue: 'FILE#SEQ',
-    summary: 'The state at an event of a recorded trace; the last one without a number.',
+    summary: 'The state at an event of a recorded trace; the last event without a number.',
     exclusive: ['request', 'curl', 'header', 'data', 'json'],
   }),
   type: Flags.boolean({
-    summary: 'Print the type that the checker finds, and evaluate nothing.',
+    summary: 'Print the type of the expression without evaluating it.',
     exclusive: ['steps'],
   }),
-  steps: Flags.boolean({ summary: 'Print the value of each part, too.' }),
+  steps: Flags.boolean({ summary: 'Also print the value of each part.' }),
   'exit-value': Flags.boolean({ summary: 'Exit 0 when the value is true, 1 otherwise.' }),
   ...requestFlags,
   output: outputFlag(['text', 'json'])({ default: { format: 'text' } }),

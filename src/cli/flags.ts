@@ -14,7 +14,7 @@ export function outputFlag<const Format extends string>(formats: readonly Format
   return Flags.custom<OutputTarget<Format>>({
     char: 'o',
     helpValue: 'FORMAT[=PATH]',
-    summary: `One of ${formats.join(', ')}; with =PATH into a file.`,
+    summary: `One of ${formats.join(', ')}; with =PATH to a file.`,
     parse: async text => parseOutput(text, formats),
     // Help shows the default as text, not as a parsed value.
     defaultHelp: async ({ options }) => (options.default as OutputTarget | undefined)?.format,

@@ -7,14 +7,14 @@ export const provisionFlags = {
   file: fileFlag,
   output: outputFlag(['yaml', 'json', 'diff'])({ default: { format: 'yaml' } }),
   gateway: Flags.string({ helpValue: 'NS/NAME', summary: 'One Gateway only.' }),
-  partial: Flags.boolean({ summary: 'Names that are not in the input are taken to exist elsewhere.' }),
+  partial: Flags.boolean({ summary: 'Assume that names missing from the input exist elsewhere.' }),
   'session-key': Flags.string({
     helpValue: 'FILE',
-    summary: 'The key of MCP sessions and sign-ins, 64 hexadecimal digits, where no Secret holds one yet.',
+    summary: 'Key for MCP sessions and sign-ins, 64 hexadecimal digits, if no Secret holds one yet.',
   }),
   kube: Flags.string({
     helpValue: '[NS/NAME]',
-    summary: 'Read the resources of a cluster instead of files; with a name, one Gateway.',
+    summary: 'Read the resources of a cluster instead of files; with a name, only that Gateway.',
     exclusive: ['file', 'gateway'],
     helpGroup: 'cluster',
   }),

@@ -14,13 +14,13 @@ export const requestFlags = {
   data: Flags.string({ ...many, char: 'd', helpValue: 'DATA', summary: 'Body; @FILE reads a file. Repeatable.' }),
   json: Flags.string({
     helpValue: 'DATA',
-    summary: 'Body with the header fields of JSON, as for curl; @FILE reads a file.',
+    summary: 'JSON body with its header fields, as for curl; @FILE reads a file.',
   }),
   curl: Flags.string({ helpValue: 'FILE', summary: 'A saved curl command, as browsers copy it, instead of a URL.' }),
   'jwt-claims': Flags.string({
     aliases: ['jwt'],
     helpValue: 'JSON',
-    summary: 'Claims of a token that counts as signed; @FILE reads a file. iss, aud and exp fit when left out.',
+    summary: 'Claims of a token that is treated as signed; @FILE reads a file. Omitted iss, aud and exp are valid.',
   }),
   'api-key': Flags.string({
     helpValue: 'NAME',
@@ -29,11 +29,11 @@ export const requestFlags = {
   source: Flags.string({ helpValue: 'IP', summary: "The client's address; 127.0.0.1 when unset." }),
   'tls-sni': Flags.string({
     helpValue: 'NAME',
-    summary: 'Server name that TLS asks for; the host of the URL when unset.',
+    summary: 'TLS server name (SNI); the host of the URL when unset.',
   }),
   at: Flags.custom<number>({
     helpValue: 'TIME',
-    summary: 'When it comes, RFC 3339; now when unset.',
+    summary: 'Time of the request, RFC 3339; now when unset.',
     parse: async text => parseTime(text),
   })(),
 }

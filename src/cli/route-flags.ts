@@ -14,13 +14,13 @@ export const routeFlags = {
   seed: Flags.integer({
     helpValue: 'N',
     default: 1,
-    summary: 'For what is drawn by chance: another one may draw otherwise.',
+    summary: 'Seed of random choices: another one may choose differently.',
   }),
   stub: Flags.string({
     multiple: true,
     multipleNonGreedy: true,
     helpValue: 'BACKEND=STATUS[:FILE]',
-    summary: 'What a backend answers, by name or address; BACKEND=down: nothing. * is every one. Repeatable.',
+    summary: 'Response of a backend, by name or address; BACKEND=down: none. * is every backend. Repeatable.',
   }),
   expect: Flags.integer({
     min: 100,
@@ -28,6 +28,6 @@ export const routeFlags = {
     helpValue: 'STATUS',
     summary: 'Exit 0 for this status only, 1 for any other.',
   }),
-  'all-routes': Flags.boolean({ summary: 'Every route that was not chosen, instead of the nearest ones.' }),
+  'all-routes': Flags.boolean({ summary: 'Show every route that was not chosen, not only the nearest.' }),
   output: outputFlag(ROUTE_FORMATS)({ default: { format: 'text' } }),
 }

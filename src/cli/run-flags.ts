@@ -13,7 +13,7 @@ export const runFlags = {
   watch: Flags.boolean({
     default: true,
     allowNo: true,
-    summary: 'Reload when the file changes; a bad change keeps the old configuration.',
+    summary: 'Reload when the file changes; an invalid change keeps the old configuration.',
   }),
   workers: Flags.string({
     helpValue: 'N',
@@ -28,13 +28,13 @@ export const runFlags = {
   namespace: Flags.string({
     char: 'n',
     helpValue: 'NAME',
-    summary: 'The only namespace that is looked at; all of them when unset.',
+    summary: 'The only namespace to watch; all when unset.',
     ...ofCluster,
   }),
   'gateway-class': Flags.string({
     helpValue: 'NAME',
     default: 'agentgateway',
-    summary: 'The class whose Gateways are served; made if it is not there.',
+    summary: 'The class whose Gateways are served; created if missing.',
     helpGroup: 'cluster',
   }),
   gateway: Flags.string({
@@ -44,22 +44,22 @@ export const runFlags = {
   }),
   settings: Flags.string({
     helpValue: 'FILE',
-    summary: 'A standalone file whose `config` holds for this process.',
+    summary: 'A standalone file whose `config` applies to this process.',
     ...ofCluster,
   }),
   'gateway-addresses': Flags.string({
     helpValue: 'POOL',
-    summary: 'Addresses of this machine, of which each Gateway gets one: networks, ranges or single ones, with commas.',
+    summary: 'Addresses of this machine, one for each Gateway: networks, ranges or addresses, separated by commas.',
     ...ofCluster,
   }),
   'published-address': Flags.string({
     helpValue: 'IP',
-    summary: 'Where clients find Gateways without an address of their own; that of this machine when unset.',
+    summary: 'Address reported for Gateways without their own; that of this machine when unset.',
     ...ofCluster,
   }),
   'lease-namespace': Flags.string({
     helpValue: 'NAME',
-    summary: 'Where the Lease is by which replicas agree on who writes statuses; that of the context when unset.',
+    summary: 'Namespace of the Lease that elects the replica to write statuses; that of the context when unset.',
     ...ofCluster,
   }),
 }

@@ -46,26 +46,26 @@ export const testFlags = {
   file: fileFlag,
   config: Flags.string({
     helpValue: 'PATH',
-    summary: 'The configuration to test, in place of the one that a test file names.',
+    summary: 'The configuration to test, instead of the one named in the test file.',
   }),
-  filter: Flags.string({ helpValue: 'PATTERN', summary: 'Only cases whose names match.' }),
+  filter: Flags.string({ helpValue: 'PATTERN', summary: 'Run only cases whose names match.' }),
   update: Flags.boolean({
-    summary: 'Save what comes where a case expects `{snapshot: true}`, in a file beside the tests.',
+    summary: 'Save actual results where a case expects `{snapshot: true}`, in a file beside the tests.',
     exclusive: ['live'],
   }),
   bail: Flags.boolean({ summary: 'Stop after the first failure.' }),
-  shard: shards({ summary: 'Only the I-th of N equal parts of the cases.' }),
+  shard: shards({ summary: 'Run only the I-th of N equal parts of the cases.' }),
   coverage: coverages({
     multiple: true,
     multipleNonGreedy: true,
     helpValue: '[=text|json|lcov[=PATH]]',
-    summary: 'What of the configurations was reached; lcov and json go into a file (lcov.info, coverage.json).',
+    summary: 'Report coverage of the configurations; lcov and json are written to a file (lcov.info, coverage.json).',
   }),
   'fail-under': Flags.integer({
     min: 0,
     max: 100,
     helpValue: 'PERCENT',
-    summary: 'Less coverage makes the exit code 1.',
+    summary: 'Exit 1 if coverage is lower.',
   }),
   live: Flags.string({
     helpValue: 'URL',

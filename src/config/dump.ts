@@ -200,7 +200,7 @@ function asList(value: unknown): readonly Readonly<Record<string, unknown>>[] {
  * Later versions may add fields, so consumers must ignore fields that they do not know.
  */
 const grows = { open: true }
-const origin = req(string(), '`file:line:column` that made it.')
+const origin = req(string(), '`file:line:column` of its definition.')
 const any = map(json)
 
 const idlePolicy = object('policy without effect', { name: req(string(), '`namespace/name`.'), origin }, grows)
@@ -209,33 +209,30 @@ const policyField = object(
   'field of a policy',
   {
     name: req(string(), 'Name.'),
-    wonBy: req(
-      list(string()),
-      'Where the value that counts was written; several where they add up, none where it is lost.',
-    ),
-    overridden: req(list(string()), 'Where it was written too, without effect here.'),
+    wonBy: req(list(string()), 'Where the effective value was set; several if values accumulate, none if it is lost.'),
+    overridden: req(list(string()), 'Where it was also set, without effect here.'),
   },
   grows,
 )
 const policy = object(
   'policy in force',
   {
-    spec: opt(json, 'As it was written; secrets are `<redacted>`.'),
-    origins: req(list(string()), 'Where it was written; several when rules accumulate.'),
-    overridden: opt(list(string()), 'Where wider levels have written it too, without effect here.'),
-    fields: opt(list(policyField), 'Where several levels have written it: who wrote each field.'),
+    spec: opt(json, 'As configured; secrets are `<redacted>`.'),
+    origins: req(list(string()), 'Where it was set; several if rules accumulate.'),
+    overridden: opt(list(string()), 'Where wider levels also set it, without effect here.'),
+    fields: opt(list(policyField), 'If several levels set it: the source of each field.'),
   },
   grows,
 )
-const policies = req(map(policy), 'By name, those in force here.')
+const policies = req(map(policy), 'The policies in force here, by name.')
 
 const bind = object(
   'bind',
   {
     key: req(string(), 'Key.'),
-    port: req(integer(0, 65535), 'Port as it was configured.'),
-    address: opt(string(), 'Address that it listens on; every one when unset.'),
-    protocol: req(oneOf(['http', 'tls', 'tcp', 'udp']), 'What the first bytes of a connection are; `udp`: datagrams.'),
+    port: req(integer(0, 65535), 'Configured port.'),
+    address: opt(string(), 'Listen address; all addresses when unset.'),
+    protocol: req(oneOf(['http', 'tls', 'tcp', 'udp']), 'What connections start with; `udp`: datagrams.'),
     proxyProtocol: opt(boolean, 'Whether connections may begin with a PROXY header.'),
     listeners: req(list(string()), 'Keys of its listeners.'),
     origin,
@@ -248,11 +245,11 @@ const listener = object(
   {
     key: req(string(), 'Key.'),
     name: req(string(), 'Name.'),
-    gateway: req(string(), 'The gateway that it belongs to.'),
+    gateway: req(string(), 'The gateway it belongs to.'),
     bind: req(string(), 'Key of its bind.'),
     hostname: req(string(), 'Exact, `*.suffix`, or empty for every host.'),
     protocol: req(oneOf(['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP', 'HBONE']), 'Protocol.'),
-    tls: opt(json, 'Its TLS settings as they were written; secrets are `<redacted>`.'),
+    tls: opt(json, 'Its TLS settings as configured; secrets are `<redacted>`.'),
     policies,
     routes: req(list(string()), 'Keys of its routes.'),
     origin,
@@ -265,7 +262,7 @@ const use = object(
   {
     backend: req(string(), 'Key of the backend.'),
     weight: req(number(0), 'Share of the requests.'),
-    routeGroup: opt(string(), 'The group of routes that it delegates to.'),
+    routeGroup: opt(string(), 'The route group it delegates to.'),
     routes: opt(list(string()), 'Keys of the routes of that group.'),
     policies,
     origin,
@@ -282,10 +279,10 @@ const route = object(
     ruleName: opt(string(), 'Name of the rule.'),
     kind: req(oneOf(['http', 'tcp']), 'What it routes: requests or connections.'),
     listener: req(string(), 'Key of its listener.'),
-    hostnames: req(list(string()), 'Hosts; every one when empty.'),
-    matches: req(list(any), 'Conditions of which one has to hold.'),
+    hostnames: req(list(string()), 'Hosts; all when empty.'),
+    matches: req(list(any), 'Conditions, at least one of which must match.'),
     policies,
-    backends: req(list(use), 'Where requests go, by weight.'),
+    backends: req(list(use), 'Backends, by weight.'),
     origin,
   },
   grows,
@@ -297,10 +294,10 @@ const backend = object(
     key: req(string(), 'Key.'),
     name: req(string(), 'Name.'),
     kind: req(string(), 'Kind.'),
-    protocol: req(string(), 'What is spoken to it.'),
-    spec: opt(json, 'As it was written; secrets are `<redacted>`.'),
-    policies: opt(map(policy), 'Of a named one: its own policies, by name.'),
-    health: opt(json, 'How its endpoints do.'),
+    protocol: req(string(), 'Protocol used to call it.'),
+    spec: opt(json, 'As configured; secrets are `<redacted>`.'),
+    policies: opt(map(policy), 'Policies of a named backend, by name.'),
+    health: opt(json, 'Health of its endpoints.'),
     origin,
   },
   grows,
@@ -312,16 +309,16 @@ export const configDump = object(
     binds: req(list(bind), 'Open ports.'),
     listeners: req(list(listener), 'Listeners of the ports.'),
     routes: req(list(route), 'Routes of the listeners.'),
-    backends: req(list(backend), 'Backends, named ones and those of routes.'),
-    policies: req(list(any), 'Policies with targets, as they were written.'),
-    idlePolicies: opt(list(idlePolicy), 'Policies with targets that no object has met.'),
+    backends: req(list(backend), 'Backends: named ones and those of routes.'),
+    policies: req(list(any), 'Policies with targets, as configured.'),
+    idlePolicies: opt(list(idlePolicy), 'Policies whose targets match no object.'),
     idleRouteGroups: opt(list(idleGroup), 'Route groups that no route delegates to.'),
-    models: opt(list(any), 'Models of the `llm` section, as they were written, with their `origin`.'),
+    models: opt(list(any), 'Models of the `llm` section, as configured, with their `origin`.'),
     services: req(list(any), 'Services of the file.'),
     workloads: req(list(any), 'Workloads of the file.'),
     version: req(any, 'The version of the gateway.'),
-    config: req(json, 'Settings of the process, as they were written.'),
-    frontendPolicies: opt(json, 'Policies over connections and requests of every port, as they were written.'),
+    config: req(json, 'Settings of the process, as configured.'),
+    frontendPolicies: opt(json, 'Policies for connections and requests on every port, as configured.'),
   },
   grows,
 )

@@ -170,7 +170,7 @@ export const CODES = {
   GW501: entry(
     'warning',
     'route never reached',
-    'Another route is tried first and takes every request that this match would accept. Longer paths and patterns are tried before shorter ones.',
+    'Another route is tried first and receives every request that this match would accept. Longer paths and patterns are tried before shorter ones.',
   ),
   GW502: entry(
     'warning',
@@ -355,7 +355,7 @@ export const CODES = {
   GW546: entry(
     'warning',
     'field without effect',
-    'What another field says, or the rest of the policy, leaves this one nothing to do. Remove one of them.',
+    'Another field, or the rest of the policy, leaves this field without effect. Remove one of them.',
   ),
   GW549: entry(
     'info',
@@ -455,17 +455,17 @@ export const CODES = {
   GW569: entry(
     'warning',
     'match never true',
-    'All entries of `headers` and `query` must match, and two of them ask one header or parameter for a value. For one value or the other, write two items of `matches`, or a `regex`.',
+    'All entries of `headers` and `query` must match, and two of them require different values of one header or parameter. To accept either value, write two items of `matches`, or a `regex`.',
   ),
   GW570: entry(
     'warning',
     'comparison never true',
-    'The variable never has the value or the type that it is compared with: methods are in capitals, paths start with `/`, host names are in lower case, headers are text, statuses are 100 to 599. Or a rule asks for requests that its route does not take.',
+    'The variable never has the value or the type that it is compared with: methods are in capitals, paths start with `/`, host names are in lower case, headers are text, statuses are 100 to 599. Or a rule is about requests that its route does not accept.',
   ),
   GW571: entry(
     'warning',
     'pause longer than the time limit',
-    'A delay or the pause before a retry is as long as the whole request may take, so the request ends during it. Shorten the pause, or raise `requestTimeout`.',
+    'A delay, or the pause before a retry, is as long as the request timeout, so the request ends during it. Shorten the pause, or raise `requestTimeout`.',
   ),
   GW572: entry(
     'warning',
@@ -475,32 +475,32 @@ export const CODES = {
   GW573: entry(
     'warning',
     'command line instead of a program',
-    '`cmd` names a program and no shell reads it, so arguments in it are taken as part of the name. Write them into `args`.',
+    '`cmd` is the name of a program and is not run by a shell, so arguments in it become part of the name. Put them into `args`.',
   ),
   GW574: entry(
     'warning',
     'listed twice',
-    'The same item stands twice in a list that stands for a set. Remove one, or correct it if another one was meant.',
+    'A list that represents a set contains the same item twice. Remove one, or correct it if a different one was meant.',
   ),
   GW575: entry(
     'warning',
     'port of the gateway itself',
-    'The port is the one of the admin, metrics or readiness server, which `gwctl run` opens too. Choose another port, or move the server with `config.adminAddr`, `config.statsAddr` or `config.readinessAddr`.',
+    'The port belongs to the admin, metrics or readiness server, which `gwctl run` opens too. Choose another port, or move the server with `config.adminAddr`, `config.statsAddr` or `config.readinessAddr`.',
   ),
   GW576: entry(
     'warning',
     'preflight never arrives',
-    'Browsers ask with OPTIONS before they send the request, and the matches of the route take other methods only. Remove `method` from the match, or add a match with `method: OPTIONS`.',
+    'Browsers send an OPTIONS request first, and the matches of the route accept only other methods. Remove `method` from the match, or add a match with `method: OPTIONS`.',
   ),
   GW577: entry(
     'info',
     'body limit of its own',
-    '`buffer.maxBytes` is larger than the `maxBufferSize` of the file, which holds only where a policy sets no limit. Remove it, or raise `maxBufferSize`.',
+    '`buffer.maxBytes` exceeds `maxBufferSize`, which applies only where no policy sets a limit. Remove it, or raise `maxBufferSize`.',
   ),
   GW578: entry(
     'warning',
     'CORS allows what CSRF refuses',
-    '`cors` lets pages of an origin send requests that change something, and `csrf` on the same route refuses them. Add the origin to `csrf.additionalOrigins`, or take it out of `cors`.',
+    '`cors` allows state-changing requests from an origin, and `csrf` on the same route refuses them. Add the origin to `csrf.additionalOrigins`, or remove it from `cors`.',
   ),
   GW579: entry(
     'warning',
@@ -510,37 +510,37 @@ export const CODES = {
   GW587: entry(
     'warning',
     'OpenAPI document without tools',
-    'An MCP target takes its tools from an OpenAPI document that describes no operation. Clients see no tool of it.',
+    'An MCP target takes its tools from an OpenAPI document that describes no operations, so clients see none.',
   ),
   GW588: entry(
     'warning',
     'operation without a name',
-    'An operation of an OpenAPI document has no `operationId`. Its tool is named after method and path, and gets another name when those change; rules about it would no longer hold.',
+    'An operation of an OpenAPI document has no `operationId`. Its tool is named after method and path, so its name changes with them, and rules about it no longer apply.',
   ),
   GW589: entry(
     'warning',
     'operation that is not a tool as written',
-    'An operation of an OpenAPI document is left out, or takes anything where the document describes less: its name is taken, a reference leads nowhere, or it is too large.',
+    'An operation of an OpenAPI document is left out, or its tool accepts more than the document describes: its name is taken, a reference is unresolved, or it is too large.',
   ),
   GW590: entry(
     'warning',
     'MCP guardrail that looks at nothing',
-    'A processor of `mcpGuardrails` has no `methods`, switches all of them off, or names a pattern that matches no method: a method, `prefix/*`, `*/suffix` or `*`. Every message passes unchecked there.',
+    'A processor of `mcpGuardrails` has no `methods`, turns all of them off, or has a pattern (a method, `prefix/*`, `*/suffix` or `*`) that matches no method. Its messages pass unchecked.',
   ),
   GW591: entry(
     'warning',
     'body limit of 0',
-    '`buffer.maxBytes: 0` refuses every body: requests with one get 413, replies with one become 502. Remove it for the limit of the gateway (`maxBufferSize`), or write the longest body that is acceptable.',
+    '`buffer.maxBytes: 0` refuses every body: requests with one get 413, replies with one become 502. Remove it to use the gateway’s limit (`maxBufferSize`), or set the largest body to accept.',
   ),
   GW592: entry(
     'warning',
     'sign-in that does not come back safely',
-    'The provider sends browsers back to the `redirectURI` of `oidc`. No match of the route takes its path, so that no sign-in ever ends; or it is plain HTTP to another machine, where anyone on the network path can read codes and cookies. Add a match, or write `https://`.',
+    'The provider redirects browsers to the `redirectURI` of `oidc`. Either no match of the route accepts its path, so sign-ins never complete; or it is plain HTTP to another machine, where anyone on the network path can read codes and cookies. Add a match, or write `https://`.',
   ),
   GW593: entry(
     'warning',
     'MCP clients that find no sign-in page',
-    'A refusal of `mcpAuthentication` names the document that leads clients to the sign-in page, below `/.well-known/`. No match of a route takes its path, so that clients get 404 and give up. Add the match to the route of the endpoint.',
+    'Refusals of `mcpAuthentication` point clients to a document below `/.well-known/` that leads to the sign-in page. No route matches its path, so clients get 404 and give up. Add the match to the route of the endpoint.',
   ),
   GW601: entry(
     'warning',

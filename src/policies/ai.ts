@@ -37,11 +37,11 @@ export const ai = definePolicy({
     defaults: opt(bodyFields, 'Values for fields that the request lacks.'),
     overrides: opt(bodyFields, 'Values that replace those of the request.'),
     transformations: opt(bodyExpressions, 'Fields computed from the request.'),
-    finalTransformations: opt(bodyExpressions, 'Fields computed from the request as the provider will get it.'),
-    prompts: opt(prompts, 'Messages that are added.', { aliases: ['promptEnrichment'] }),
+    finalTransformations: opt(bodyExpressions, 'Fields computed from the request as sent to the provider.'),
+    prompts: opt(prompts, 'Messages to add.', { aliases: ['promptEnrichment'] }),
     modelAliases: opt(map(string({ min: 1 }), { max: 64 }), 'Model name in the request to model name at the provider.'),
     promptCaching: opt(promptCaching, 'Cache points for Amazon Bedrock.'),
-    routes: opt(map(oneOf(ROUTE_TYPES)), 'Path suffix, or `*`, to kind of request; completions when unset.'),
+    routes: opt(map(oneOf(ROUTE_TYPES)), 'Path suffix, or `*`, to request kind; completions when unset.'),
   }),
   cluster: [
     {

@@ -20,19 +20,19 @@ const entry = object(
     key: opt(secret({ max: 2048 }), 'The key itself.'),
     keyHash: opt(
       string({ pattern: /^sha256:[0-9a-fA-F]{64}$/, form: '`sha256:` and 64 hexadecimal digits' }),
-      'The SHA-256 of the key, so that the file does not hold it.',
+      'The SHA-256 of the key, which keeps the key out of the file.',
     ),
-    metadata: opt(json, 'Shown to later expressions as `apiKey`.'),
+    metadata: opt(json, 'Available to later expressions as `apiKey`.'),
     allowedModels: opt(
       list(string({ min: 1, pattern: /^\*?[^*]*$|^[^*]*\*$/, form: 'a name, with at most one `*` at one end' })),
-      'Models of `llm` that the key may ask for and is shown; `gpt-*` stands for many. All when unset, none when empty.',
+      'Models of `llm` that the key may request and list; `gpt-*` matches by prefix. All when unset, none when empty.',
     ),
   },
   { exactlyOneOf: [['key', 'keyHash']] },
 )
 
 const schema = object('apiKey', {
-  keys: req(list(entry), 'The keys that are accepted.'),
+  keys: req(list(entry), 'Accepted keys.'),
   mode: def(
     oneOf(['strict', 'optional', 'permissive'], {
       Strict: 'strict',
@@ -40,10 +40,10 @@ const schema = object('apiKey', {
       Permissive: 'permissive',
     }),
     'strict',
-    '`strict`: a valid key is needed. `optional`: requests without one pass. `permissive`: all requests pass.',
+    '`strict`: a valid key is required. `optional`: requests without one pass. `permissive`: all requests pass.',
     { spec: 'Inbound: API key' },
   ),
-  location: opt(readLocation, 'Where the key is; unset: `Authorization: Bearer`.', {
+  location: opt(readLocation, 'Where to read the key; unset: `Authorization: Bearer`.', {
     aliases: ['authorizationLocation'],
   }),
 })
@@ -60,10 +60,10 @@ const inCluster = object(
   'API key authentication',
   {
     mode: def(oneOf(AUTH_MODES), 'Strict', 'What happens without a valid credential.'),
-    secretRef: opt(secretRef(), 'A Secret of which each entry is a key.'),
-    secretSelector: opt(dataSelector('Secret'), 'Secrets of which each entry is a key.'),
-    configMapSelector: opt(dataSelector('ConfigMap'), 'ConfigMaps of which each entry holds the hash of a key.'),
-    location: opt(credentialSource, 'Where the key is read; `Authorization: Bearer` when unset.'),
+    secretRef: opt(secretRef(), 'A Secret whose entries are keys.'),
+    secretSelector: opt(dataSelector('Secret'), 'Secrets whose entries are keys.'),
+    configMapSelector: opt(dataSelector('ConfigMap'), 'ConfigMaps whose entries are hashes of keys.'),
+    location: opt(credentialSource, 'Where to read the key; `Authorization: Bearer` when unset.'),
   },
   { exactlyOneOf: [['secretRef', 'secretSelector', 'configMapSelector']] },
 )

@@ -16,7 +16,7 @@ import { bodiesFor } from './parts/request-body.ts'
 import { type CompileContext, definePolicy } from './policy.ts'
 
 const schema = object('basicAuth', {
-  htpasswd: req(fileOrInline({ secret: true }), 'Lines `user:hash`, or the file that has them.'),
+  htpasswd: req(fileOrInline({ secret: true }), 'Lines `user:hash`, or the file with them.'),
   realm: opt(
     string({ min: 1, max: 256, pattern: /^[\t\x20-\x7e]*$/, form: 'printable ASCII text' }),
     'Realm of the challenge; unset: `Restricted`.',
@@ -24,10 +24,10 @@ const schema = object('basicAuth', {
   mode: def(
     oneOf(['strict', 'optional'], { Strict: 'strict', Optional: 'optional' }),
     'strict',
-    '`strict`: valid credentials are needed. `optional`: requests without any pass.',
+    '`strict`: valid credentials are required. `optional`: requests without any pass.',
     { spec: 'Inbound: HTTP basic' },
   ),
-  authorizationLocation: opt(readLocation, 'Where the credentials are; unset: `Authorization: Basic`.', {
+  authorizationLocation: opt(readLocation, 'Where to read the credentials; unset: `Authorization: Basic`.', {
     aliases: ['location'],
   }),
 })
@@ -37,10 +37,10 @@ const inCluster = object(
   'basic authentication',
   {
     mode: def(oneOf(['Strict', 'Optional']), 'Strict', 'What happens without a valid credential.'),
-    realm: def(string(), 'Restricted', 'What the challenge names.'),
+    realm: def(string(), 'Restricted', 'Realm of the challenge.'),
     users: opt(list(secret(), { min: 1, max: 256 }), 'Lines in htpasswd format.'),
     secretRef: opt(secretRef({ key: '.htaccess' }), 'A Secret with lines in htpasswd format.'),
-    location: opt(credentialSource, 'Where the credential is read; `Authorization: Basic` when unset.'),
+    location: opt(credentialSource, 'Where to read the credential; `Authorization: Basic` when unset.'),
   },
   { exactlyOneOf: [['users', 'secretRef']] },
 )

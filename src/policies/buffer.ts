@@ -10,17 +10,17 @@ import { bytesOf, defined, lower, type Policies } from './parts/cluster-form.ts'
 import { definePolicy, type Hooks } from './policy.ts'
 
 const side = object('buffer side', {
-  maxBytes: opt(byteSize, 'The longest body that is buffered; unset: 2Mi.'),
+  maxBytes: opt(byteSize, 'The largest body to buffer; unset: 2Mi.'),
   failureMode: def(
     oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
     'failClosed',
-    'What happens to a longer body: `failClosed` refuses it, `failOpen` passes it on as it comes.',
+    'What happens to a larger body: `failClosed` refuses it, `failOpen` forwards it unbuffered.',
   ),
 })
 
 const schema = object('buffer', {
-  request: opt(side, 'The body of the request; a longer one is answered with 413.'),
-  response: opt(side, 'The body of the response; a longer one is answered with 502.'),
+  request: opt(side, 'Request bodies; larger ones are answered with 413.'),
+  response: opt(side, 'Response bodies; larger ones are answered with 502.'),
 })
 
 const NO_BODY = { type: '', text: '' }

@@ -54,7 +54,7 @@ const schema = object('cors', {
   allowMethods: def(list(token), [], 'Methods that pages may use; `*` for any.'),
   allowOrigins: def(list(origin), [], 'Origins of the pages; `*` for any, `https://*.example.com` for subdomains.'),
   exposeHeaders: def(list(token), [], 'Response headers that pages may read.'),
-  maxAge: opt(duration, 'How long a browser may keep the answer to a preflight.'),
+  maxAge: opt(duration, 'How long browsers may cache the response to a preflight.'),
 })
 type Spec = Infer<typeof schema>
 
@@ -82,7 +82,7 @@ export const corsInCluster = object(
     allowMethods: opt(set(oneOf(METHODS), { max: 9 }), 'Methods that pages may use; `*` alone for any.'),
     allowOrigins: opt(set(clusterOrigin, { max: 64 }), 'Origins of the pages; `*` alone for any.'),
     exposeHeaders: opt(set(clusterHeaderName, { max: 64 }), 'Response headers that pages may read.'),
-    maxAge: def(integer(1), 5, 'Seconds for which a browser keeps the answer to a preflight.'),
+    maxAge: def(integer(1), 5, 'Seconds for which browsers may cache the response to a preflight.'),
   },
   {
     check: wildcardsStandAlone,

@@ -23,7 +23,7 @@ const origin = parsed(
 )
 
 const schema = object('csrf', {
-  additionalOrigins: opt(list(origin, { min: 1, max: 16 }), 'Origins allowed besides the one that is called.', {
+  additionalOrigins: opt(list(origin, { min: 1, max: 16 }), 'Allowed origins in addition to the one that is called.', {
     spec: 'Traffic policy building blocks',
   }),
 })
@@ -38,7 +38,7 @@ export const csrf = definePolicy({
     {
       section: 'traffic',
       member: 'csrf',
-      field: opt(schema, 'Refuses requests that other sites caused.'),
+      field: opt(schema, 'Refuses state-changing requests from other sites.'),
       convert: part => defined({ additionalOrigins: strings(part.additionalOrigins) }),
     },
   ],

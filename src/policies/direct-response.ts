@@ -17,7 +17,7 @@ import { definePolicy, type Hooks, type Limits } from './policy.ts'
 const status = integer(200, 599)
 const content = {
   body: opt(string({ min: 1, max: 4096 }), 'The body, as text.'),
-  bodyExpression: opt(cel('request', 'body'), 'The body: text and bytes as they are, other values as JSON.'),
+  bodyExpression: opt(cel('request', 'body'), 'The body: text and bytes unchanged, other values as JSON.'),
   headers: opt(
     headerExpressions('request', 'string', {
       min: 1,
@@ -59,7 +59,7 @@ const inCluster = variantsInCluster(
   {
     status: req(statusCode(), 'The status.'),
     body: opt(string({ min: 1, max: 4096 }), 'The body.'),
-    bodyExpression: opt(cel('request', 'any'), 'The body: text and bytes as they are, other values as JSON.'),
+    bodyExpression: opt(cel('request', 'any'), 'The body: text and bytes unchanged, other values as JSON.'),
     headers: opt(list(clusterHeader, { min: 1, max: 16, unique: ['name'] }), 'Header fields.'),
   },
   { atMostOneOf: [['body', 'bodyExpression']] },
@@ -75,7 +75,7 @@ export const directResponse = definePolicy({
     {
       section: 'traffic',
       member: 'directResponse',
-      field: opt(inCluster, 'Answers without a backend.'),
+      field: opt(inCluster, 'Responds without calling a backend.'),
       convert: part =>
         variants(part, ({ status, body, bodyExpression, headers }) =>
           defined({ status, body, bodyExpression, headers: byName(headers) }),

@@ -35,7 +35,7 @@ const options = object('jwtValidationOptions', {
   requiredClaims: def(
     list(shortString),
     ['exp'],
-    'Claims that a token must have; an `exp` that is there always counts.',
+    'Claims that a token must have; an `exp` is always checked if present.',
   ),
 })
 const audiences = list(longString, { min: 1, max: 64 })
@@ -50,7 +50,7 @@ const provider = object(
   'JWT provider',
   {
     issuer: req(shortString, 'The `iss` of its tokens.'),
-    audiences: opt(audiences, 'Accepted `aud`, any of them; unset: any audience.'),
+    audiences: opt(audiences, 'Accepted `aud` values; unset: any audience.'),
     jwks: opt(jwks, 'Its keys.'),
     introspection: opt(introspection, 'Token introspection at the issuer (RFC 7662); at most one provider has it.'),
     jwtValidationOptions: opt(options, 'What tokens must contain.'),
@@ -64,14 +64,14 @@ const schema = object(
     mode: def(
       tokenMode,
       'strict',
-      '`strict`: a valid token is needed. `optional`: requests without one pass. `permissive`: all requests pass.',
+      '`strict`: a valid token is required. `optional`: requests without one pass. `permissive`: all requests pass.',
       { spec: 'Inbound: JWT' },
     ),
-    location: opt(readLocation, 'Where the token is; unset: `Authorization: Bearer`.', {
+    location: opt(readLocation, 'Where to read the token; unset: `Authorization: Bearer`.', {
       aliases: ['authorizationLocation'],
     }),
     issuer: opt(shortString, 'The `iss` of the tokens.'),
-    audiences: opt(audiences, 'Accepted `aud`, any of them; unset: any audience.'),
+    audiences: opt(audiences, 'Accepted `aud` values; unset: any audience.'),
     jwks: opt(jwks, 'The keys of the issuer.'),
     introspection: opt(introspection, 'Token introspection at the issuer (RFC 7662).'),
     jwtValidationOptions: opt(options, 'What tokens must contain.'),
@@ -104,17 +104,17 @@ const clusterIssuer = object('JWT provider', {
   jwks: req(clusterKeySet, 'The keys that sign tokens.'),
 })
 const mcpMetadata = object('JWT settings for MCP', {
-  resourceMetadata: opt(map(json), 'What the protected resource says about itself.'),
-  provider: opt(oneOf(IDENTITY_PROVIDERS), 'The identity provider, if it needs help to follow the protocol.'),
-  clientId: opt(string(), 'The client that registrations are answered with.'),
+  resourceMetadata: opt(map(json), 'Metadata of the protected resource.'),
+  provider: opt(oneOf(IDENTITY_PROVIDERS), 'The identity provider, if it deviates from the protocol.'),
+  clientId: opt(string(), 'The client returned to registrations.'),
 })
 const inCluster = object(
   'JWT authentication',
   {
     mode: def(oneOf(AUTH_MODES), 'Strict', 'What happens without a valid credential.'),
     providers: req(list(clusterIssuer, { min: 1, max: 64 }), 'Issuers whose tokens are accepted.'),
-    location: opt(credentialSource, 'Where the token is read; `Authorization: Bearer` when unset.'),
-    mcp: opt(mcpMetadata, 'Serves the OAuth metadata that MCP clients ask for.'),
+    location: opt(credentialSource, 'Where to read the token; `Authorization: Bearer` when unset.'),
+    mcp: opt(mcpMetadata, 'Serves the OAuth metadata that MCP clients request.'),
   },
   {
     check: mcpNeedsOneIssuer,

@@ -15,8 +15,8 @@ const UNITS = { seconds: 1000, minutes: 60_000, hours: 3_600_000 } as const
 
 const fields = {
   maxTokens: opt(integer(0), 'Size of the bucket, which starts full.'),
-  tokensPerFill: opt(integer(0), 'What each fill adds.'),
-  fillInterval: opt(duration, 'Time between two fills.'),
+  tokensPerFill: opt(integer(0), 'Tokens that each fill adds.'),
+  fillInterval: opt(duration, 'Time between fills.'),
   type: opt(
     oneOf(['requests', 'tokens'], { Requests: 'requests', Tokens: 'tokens' }),
     'What is counted: requests (unset) or LLM tokens.',
@@ -28,7 +28,7 @@ const fields = {
     'The window of `requests` or `tokens`.',
     { spec: 'Rate limit types' },
   ),
-  burst: opt(integer(0), 'Allowance above `requests` or `tokens` in a short period.', { spec: 'Rate limit types' }),
+  burst: opt(integer(0), 'Burst allowance above `requests` or `tokens`.', { spec: 'Rate limit types' }),
 }
 const RULES = {
   exactlyOneOf: [['fillInterval', 'unit']],
@@ -55,7 +55,7 @@ type Limit = ObjectOf<typeof fields>
 
 export const localRateLimit = definePolicy({
   name: 'localRateLimit',
-  doc: 'Limits requests or LLM tokens per time, for this replica. Every entry must let a request pass.',
+  doc: 'Limits the rate of requests or LLM tokens on this replica. A request must pass every entry.',
   spec: 'Rate limit types',
   attach: ['route'],
   schema,

@@ -22,7 +22,7 @@ type Spec = Infer<typeof schema>
 
 export const mcpAuthorization = definePolicy({
   name: 'mcpAuthorization',
-  doc: 'Decides which tools, prompts and resources of MCP targets a client sees and uses.',
+  doc: 'Decides which tools, prompts and resources of MCP targets a client can see and use.',
   spec: 'Tool authorization (MCP)',
   cluster: [
     {

@@ -15,7 +15,7 @@ const schema = object('refusal details', {
 
 export const refusalDetails = definePolicy({
   name: 'refusalDetails',
-  doc: 'Tells clients which policy has refused their request, and by which id to find it in traces. Unset: they are not told.',
+  doc: 'Tells clients which policy refused their request, and the id to find it in traces. Unset: they are not told.',
   attach: ['listener', 'route'],
   schema,
   compile({ form }) {

@@ -14,7 +14,7 @@ const schema = object('requestRedirect', {
 
 export const requestRedirect = definePolicy({
   name: 'requestRedirect',
-  doc: 'Answers with a redirect instead of asking a backend.',
+  doc: 'Responds with a redirect instead of calling a backend.',
   attach: ['route', 'backend'],
   schema,
   compile(spec) {

@@ -13,32 +13,29 @@ const schema = object(
   'retry',
   {
     attempts: def(integer(1, 255), 1, 'Maximum number of retries.'),
-    backoff: opt(duration, 'Pause between two calls.'),
-    codes: def(list(statusCode(100, 599)), [], 'Response statuses that ask for another call.'),
-    precondition: opt(cel('request', 'bool'), 'Retries only when this holds for the request.'),
-    condition: opt(
-      cel('response', 'bool'),
-      'Asks for another call when it holds for the response, whatever its status.',
-    ),
+    backoff: opt(duration, 'Pause between attempts.'),
+    codes: def(list(statusCode(100, 599)), [], 'Response statuses to retry.'),
+    precondition: opt(cel('request', 'bool'), 'Retries only if this is true for the request.'),
+    condition: opt(cel('response', 'bool'), 'Retries if this is true for the response, whatever its status.'),
   },
   { textMeans: 'attempts' },
 )
 
 const inCluster = object('retry', {
-  attempts: opt(integer(1), 'Further calls after the first.'),
-  backoff: opt(resourceDuration(), 'Pause before a further call.'),
-  codes: opt(set(integer(400, 599)), 'Statuses after which the call is repeated.'),
-  precondition: opt(cel('request', 'bool'), 'Repeats only when this holds for the request.'),
-  condition: opt(cel('response', 'bool'), 'Repeats when this holds for the response.'),
+  attempts: opt(integer(1), 'Maximum number of retries.'),
+  backoff: opt(resourceDuration(), 'Pause before a retry.'),
+  codes: opt(set(integer(400, 599)), 'Response statuses to retry.'),
+  precondition: opt(cel('request', 'bool'), 'Retries only if this is true for the request.'),
+  condition: opt(cel('response', 'bool'), 'Retries if this is true for the response.'),
 })
 
 export const retry = definePolicy({
   name: 'retry',
-  doc: 'Calls the backend again when a call fails.',
+  doc: 'Retries failed calls to the backend.',
   attach: ['route'],
   schema,
   cluster: [
-    { section: 'traffic', member: 'retry', field: opt(inCluster, 'Repeats failed calls.'), convert: convertRetry },
+    { section: 'traffic', member: 'retry', field: opt(inCluster, 'Retries failed calls.'), convert: convertRetry },
   ],
   probe(spec) {
     const codes = asFields(spec)?.codes

@@ -9,7 +9,7 @@ import { definePolicy } from './policy.ts'
 const schema = object('urlRewrite', {
   authority: opt(
     authorityPart,
-    'The authority sent upstream; `auto` takes the name of the upstream, `none` keeps the one of the client.',
+    'The authority sent upstream; `auto` uses the upstream’s name, `none` keeps the client’s.',
   ),
   path: opt(pathPart, 'The path sent upstream.'),
 })

@@ -6,7 +6,7 @@ export const keepalives = object('keepalives', {
   enabled: def(boolean, true, 'Send TCP keepalives.'),
   time: def(duration, '3m', 'Idle time before the first probe.'),
   interval: def(duration, '3m', 'Time between probes.'),
-  retries: def(integer(1, 64), 9, 'Probes before the connection counts as dead.'),
+  retries: def(integer(1, 64), 9, 'Unanswered probes before the connection is considered dead.'),
 })
 
 /** The operating system counts in seconds and rejects 0. */

@@ -175,7 +175,7 @@ export const parentRef = object(
 
 const header = object('credential header', {
   name: req(plainHeaderName, 'The name of the header field.'),
-  prefix: opt(string({ min: 1, max: 256 }), 'Text in front of the credential, `Bearer ` for example.'),
+  prefix: opt(string({ min: 1, max: 256 }), 'Text before the credential, such as `Bearer `.'),
 })
 const queryParameter = object('credential query parameter', { name: req(string({ min: 1, max: 256 }), 'Its name.') })
 const cookie = object('credential cookie', { name: req(string({ min: 1, max: 256 }), 'Its name.') })

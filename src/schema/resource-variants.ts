@@ -20,12 +20,12 @@ import { all, problem } from './rules.ts'
  */
 export function conditional(name: string, fields: Fields, options: ObjectOptions): Schema<unknown> {
   const entry = object(`conditional ${name}`, {
-    condition: opt(cel('request', 'bool'), 'When this entry applies; only the last one may go without.'),
-    policy: req(object(name, fields, options), 'What then applies.'),
+    condition: opt(cel('request', 'bool'), 'When this entry applies; only the last one may omit it.'),
+    policy: req(object(name, fields, options), 'The policy that then applies.'),
   })
   const entries: Field<unknown, 'optional'> = opt(
     list(entry, { min: 1, max: 16 }),
-    'Entries of which the first whose condition holds applies.',
+    'Entries, of which the first whose condition is true applies.',
   )
   const required = Object.keys(fields).filter(key => fields[key]!.mode === 'required')
   const exactly = [...required.map(key => [key]), ...(options.exactlyOneOf ?? [])]

@@ -65,8 +65,8 @@ const REQUEST_FIELDS = ['temperature', 'top_p', 'max_tokens', 'max_completion_to
 const params = object(
   'model parameters',
   {
-    model: opt(shortString, 'Model name sent to the provider; the name that the client asked for when unset.'),
-    apiKey: opt(fileOrInline({ secret: true }), 'Key sent to the provider in place of whatever the client sent.'),
+    model: opt(shortString, 'Model name sent to the provider; the requested name when unset.'),
+    apiKey: opt(fileOrInline({ secret: true }), 'Key sent to the provider instead of the client’s credential.'),
     baseUrl: opt(baseUrl, "Address and base path in place of the provider's own."),
     tokenize: opt(boolean, 'Count input tokens before the call.'),
     awsRegion: opt(string({ min: 1 }), 'Region of an AWS provider; `us-east-1` when unset.'),
@@ -100,8 +100,8 @@ const computedFields = map(cel('llmRequest', 'any'), { max: 64 })
 /** Edits of request bodies, on a model or on the provider entry that it refers to. */
 export const bodyFields = {
   defaults: opt(jsonFields, 'Request fields to set unless the client has set them.'),
-  overrides: opt(jsonFields, 'Request fields to set whatever the client sent.'),
-  transformation: opt(computedFields, 'Request fields to compute; beats `overrides`.'),
+  overrides: opt(jsonFields, 'Request fields to set, overriding those of the client.'),
+  transformation: opt(computedFields, 'Request fields to compute; takes precedence over `overrides`.'),
   promptCaching: opt(promptCaching, 'Cache points for Amazon Bedrock.'),
 } as const
 
@@ -143,7 +143,7 @@ function providerAsKey(): Record<string, string> {
 /** The fields of a model, less the policies that other modules declare; the `llm` section adds those. */
 export const modelFields = {
   id: opt(string({ min: 1 }), 'Unique key in dumps and logs.'),
-  name: req(modelName, 'Name that clients ask for; `*` stands for every model, `gpt-*` for all that start so.'),
+  name: req(modelName, 'Name that clients request; `*` matches every model, `gpt-*` all with that prefix.'),
   visibility: def(oneOf(['public', 'internal']), 'public', '`internal`: chosen by virtual models only.'),
   provider: req(
     shapes({
@@ -157,17 +157,17 @@ export const modelFields = {
         { exactlyOneOf: [['reference', 'custom']], instead: providerAsKey() },
       ),
     }),
-    'Who serves the model.',
+    'Provider of the model.',
   ),
   params: opt(params, 'How the provider is called.'),
   passthrough: opt(oneOf(['detect', 'opaque']), 'What happens to requests on paths that are not a known API.'),
   ...bodyFields,
-  finalTransformation: opt(computedFields, 'Request fields to compute from the request as the provider will get it.'),
+  finalTransformation: opt(computedFields, 'Request fields to compute from the request as sent to the provider.'),
   matches: opt(
     list(object('model match', { headers: def(list(headerMatch), [], 'Header fields that must all match.') }), {
       min: 1,
     }),
-    'The model is chosen only for requests that one of these fits.',
+    'The model is chosen only for requests that match one of these.',
   ),
 } as const
 const model = object('model', modelFields)
@@ -175,7 +175,7 @@ export type ModelSpec = Infer<typeof model>
 
 export const providerEntryFields = {
   name: req(string({ min: 1 }), 'The name that `provider.reference` of a model refers to.'),
-  provider: req(shapes({ string: hosted, object: ownProvider }), 'Who serves the models.'),
+  provider: req(shapes({ string: hosted, object: ownProvider }), 'Provider of the models.'),
   params: opt(params, 'How the provider is called.'),
 } as const
 const providerEntry = object('provider entry', {
@@ -189,13 +189,13 @@ const targets = <T>(item: Schema<T>) => req(list(item, { min: 1, max: 64 }), 'Mo
 
 const conditionalTarget = object('conditional target', {
   model: target,
-  when: opt(cel('llmRequest', 'bool'), 'The first target whose condition holds is chosen.'),
+  when: opt(cel('llmRequest', 'bool'), 'The first target whose condition is true is chosen.'),
 })
 
 export const virtualModel = object('virtual model', {
   name: req(
     string({ min: 1, max: 1024, pattern: /^[^*]*$/, form: 'a name without `*`' }),
-    'Name that clients ask for.',
+    'Name that clients request.',
   ),
   routing: req(
     object(
@@ -210,7 +210,7 @@ export const virtualModel = object('virtual model', {
               }),
             ),
           }),
-          'By chance, in proportion to weights.',
+          'Randomly, in proportion to weights.',
         ),
         failover: opt(
           object('failover routing', {
@@ -218,7 +218,7 @@ export const virtualModel = object('virtual model', {
               object('failover target', { model: target, priority: req(integer(0, 1_000_000), 'Lower is preferred.') }),
             ),
           }),
-          'By priority: the next one is asked when a call fails.',
+          'By priority: the next one is tried when a call fails.',
         ),
         conditional: opt(
           object(

@@ -37,7 +37,7 @@ const httpEndpoint = (name: string, defaultPath: string) =>
     name,
     endpointFields(
       `Path; \`${defaultPath}\` when unset. Required beside \`backend\`.`,
-      `An URL without path gets \`${defaultPath}\`.`,
+      `A URL without a path gets \`${defaultPath}\`.`,
     ),
     { exactlyOneOf: [['host', 'backend']], check: checkEndpoint, textMeans: 'host' },
   )
@@ -60,8 +60,8 @@ const openapi = object(
       'The OpenAPI 3 document, JSON or YAML: its text, or `file` or `url` of it. Each operation becomes a tool.',
     ),
     ...endpointFields(
-      'What stands in front of the paths of the document; the path of its first server when unset.',
-      'The path of an URL stands in front of the paths of the document.',
+      'Prefix of the paths in the document; the path of its first server when unset.',
+      'The path of a URL is prepended to the paths of the document.',
     ),
   },
   { exactlyOneOf: [['host', 'backend']], check: checkAddress },
@@ -72,8 +72,8 @@ const stdio = object(
   {
     cmd: req(string({ min: 1 }), 'The program; one process per session.'),
     args: def(list(argument()), [], 'Its arguments.'),
-    env: def(map(secret({ min: 0 })), {}, 'Environment variables beside those of the gateway.'),
-    clear_env: def(boolean, false, 'The process sees the variables of `env` only.'),
+    env: def(map(secret({ min: 0 })), {}, 'Environment variables in addition to those of the gateway.'),
+    clear_env: def(boolean, false, 'The process sees only the variables of `env`.'),
   },
   { textMeans: 'cmd' },
 )
@@ -89,7 +89,7 @@ const mcpTargetSchema = object(
         pattern: /^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$/,
         form: 'a name of lower-case letters, digits, `-` and `.`',
       }),
-      'Name of the target, shown in front of what it offers when there are several.',
+      'Name of the target; with several targets, it prefixes the names of their items.',
     ),
     mcp: opt(httpEndpoint('MCP endpoint', '/mcp'), 'A server that speaks Streamable HTTP.'),
     sse: opt(httpEndpoint('SSE endpoint', '/sse'), 'A server that speaks the older HTTP+SSE.'),
@@ -116,21 +116,21 @@ export const mcpBackendSchema = object(
     statefulMode: def(
       oneOf(['stateful', 'stateless'], { Stateful: 'stateful', Stateless: 'stateless' }),
       'stateful',
-      'Whether a client keeps a session; without one every request stands for itself.',
+      'Whether clients have sessions; without them, every request is independent.',
     ),
     prefixMode: def(
       oneOf(['conditional', 'always', 'never'], { Conditional: 'conditional', Always: 'always', Never: 'never' }),
       'conditional',
-      'When names of tools and prompts carry the name of their target: with several targets, always or never.',
+      'When names of tools and prompts are prefixed with their target: with several targets, always or never.',
     ),
     failureMode: def(
       oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
       'failClosed',
-      'Whether one failing target ends the session, or the others go on without it.',
+      'Whether one failing target ends the session, or the others continue without it.',
     ),
     toolLock: opt(
       string({ min: 1 }),
-      'Path of a tool lock, relative to the configuration file: tools that are not as they were reviewed are refused, hidden or reported. `gwctl mcp lock` writes it.',
+      'Path of a tool lock, relative to the configuration file: tools that differ from what was reviewed are refused, hidden or reported. `gwctl mcp lock` writes it.',
     ),
     dnsRebindingProtection: def(boolean, false, 'Refuses requests whose `Host` or `Origin` is not this machine.'),
   },

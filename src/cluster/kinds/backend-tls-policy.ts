@@ -52,10 +52,10 @@ const altName = object(
 const validation = object(
   'certificate validation',
   {
-    caCertificateRefs: opt(list(caCertificateRef, { max: 8 }), 'Who may sign the certificate.'),
+    caCertificateRefs: opt(list(caCertificateRef, { max: 8 }), 'CAs that may sign the certificate.'),
     wellKnownCACertificates: opt(string({ min: 1, max: 253 }), '`System`: the certificates of the system.'),
     hostname: req(preciseHostname, 'The server name sent and verified.'),
-    subjectAltNames: opt(list(altName, { max: 5 }), 'Names that the certificate may have.'),
+    subjectAltNames: opt(list(altName, { max: 5 }), 'Accepted names in the certificate.'),
   },
   {
     check: value => {

@@ -7,9 +7,9 @@ const endpoint = object('endpoint', {
   addresses: req(list(string(), { min: 1, max: 100 }), 'Its addresses.'),
   conditions: opt(
     object('endpoint conditions', {
-      ready: opt(boolean, 'Whether it takes requests.'),
-      serving: opt(boolean, 'Whether it answers.'),
-      terminating: opt(boolean, 'Whether it is going away.'),
+      ready: opt(boolean, 'Whether it accepts requests.'),
+      serving: opt(boolean, 'Whether it serves requests.'),
+      terminating: opt(boolean, 'Whether it is terminating.'),
     }),
     'Its state.',
   ),

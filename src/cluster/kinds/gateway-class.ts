@@ -20,7 +20,7 @@ const parametersRef = object(
   { refers: { to: 'parameters', kind: 'ProxyParameters' } },
 )
 const spec = object('GatewayClass', {
-  controllerName: req(controllerName, 'Who looks after Gateways of the class.'),
+  controllerName: req(controllerName, 'Controller of the Gateways of the class.'),
   parametersRef: opt(parametersRef, 'How they are created.'),
   description: opt(string({ max: 64 }), 'For people.'),
 })
@@ -32,5 +32,5 @@ export const gatewayClass = defineKind(
     versions: ['v1', 'v1beta1'],
     namespaced: false,
   },
-  { spec: req(spec, 'Who looks after its Gateways.'), status: foreignStatus },
+  { spec: req(spec, 'Controller of its Gateways.'), status: foreignStatus },
 )

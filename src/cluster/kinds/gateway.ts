@@ -41,15 +41,15 @@ const parametersRef = object(
   { refers: { to: 'parameters', kind: 'ProxyParameters' } },
 )
 const infrastructure = object('infrastructure', {
-  labels: opt(map(labelValue, { max: 8, keys: labelKeyProblem }), 'Labels of what is created for the Gateway.'),
-  annotations: opt(map(string({ max: 4096 }), { max: 8, keys: labelKeyProblem }), 'Annotations of what is created.'),
+  labels: opt(map(labelValue, { max: 8, keys: labelKeyProblem }), 'Labels of the resources created for the Gateway.'),
+  annotations: opt(map(string({ max: 4096 }), { max: 8, keys: labelKeyProblem }), 'Annotations of those resources.'),
   parametersRef: opt(parametersRef, 'How it is created.'),
 })
 
 const frontendTls = object('client validation', {
   caCertificateRefs: req(
     list(dataRef('CA certificate reference', 'ConfigMap', [['ca.crt']]), { min: 1, max: 8 }),
-    'Who may sign client certificates.',
+    'CAs that may sign client certificates.',
   ),
   mode: def(
     oneOf(['AllowValidOnly', 'AllowInsecureFallback']),
@@ -71,10 +71,10 @@ const tls = object('Gateway TLS', {
           max: 64,
           unique: ['port'],
         }),
-        'For single ports.',
+        'For individual ports.',
       ),
     }),
-    'TLS with clients.',
+    'TLS settings for clients.',
   ),
 })
 
@@ -82,9 +82,9 @@ const spec = object(
   'Gateway',
   {
     gatewayClassName: req(refName, 'The GatewayClass.'),
-    listeners: req(list(listener, { min: 1, max: 64, unique: ['name'] }), 'Where connections are taken.'),
-    addresses: opt(list(address, { max: 16 }), 'Addresses asked for.'),
-    infrastructure: opt(infrastructure, 'What is created for the Gateway.'),
+    listeners: req(list(listener, { min: 1, max: 64, unique: ['name'] }), 'Where connections are accepted.'),
+    addresses: opt(list(address, { max: 16 }), 'Requested addresses.'),
+    infrastructure: opt(infrastructure, 'Settings for the resources created for the Gateway.'),
     allowedListeners: opt(
       object('allowed listeners', {
         namespaces: def(
@@ -123,5 +123,5 @@ export const gateway = defineKind(
     versions: ['v1', 'v1beta1'],
     namespaced: true,
   },
-  { spec: req(spec, 'Where connections are taken.'), status: foreignStatus },
+  { spec: req(spec, 'Where connections are accepted.'), status: foreignStatus },
 )

@@ -68,15 +68,15 @@ const filter = filterOf(
     ExtensionRef: 'extensionRef',
   },
 )
-const filters = opt(list(filter, { max: 16 }), 'What is done with requests and responses.')
+const filters = opt(list(filter, { max: 16 }), 'How requests and responses are processed.')
 const rule = object(
   'route rule',
   {
     name: ruleName,
-    matches: opt(list(match, { max: 64 }), 'Which calls the rule is for: those that one of the matches fits.'),
+    matches: opt(list(match, { max: 64 }), 'Which calls the rule is for: those that match one of these.'),
     filters,
     backendRefs: opt(list(routeBackend({ filters }), { max: 16 }), 'Where calls go.'),
-    sessionPersistence: opt(sessionPersistence, 'Keeps a client with one endpoint.'),
+    sessionPersistence: opt(sessionPersistence, 'Keeps a client on one endpoint.'),
   },
   { check: all(noRepeats(['RequestHeaderModifier', 'ResponseHeaderModifier'], 'filters')) },
 )
@@ -85,7 +85,7 @@ const spec = object(
   {
     ...attachment,
     hostnames: routeHostnames,
-    rules: opt(list(rule, { max: 16 }), 'What is done with calls.'),
+    rules: opt(list(rule, { max: 16 }), 'How calls are processed.'),
   },
   { check: parentsDiffer },
 )

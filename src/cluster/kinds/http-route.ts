@@ -75,7 +75,7 @@ const pathModifier = object(
   {
     type: req(oneOf(['ReplaceFullPath', 'ReplacePrefixMatch']), 'What is replaced.'),
     replaceFullPath: opt(string({ max: 1024 }), 'The new path.'),
-    replacePrefixMatch: opt(string({ max: 1024 }), 'What the matched prefix becomes.'),
+    replacePrefixMatch: opt(string({ max: 1024 }), 'Replacement for the matched prefix.'),
   },
   {
     check: value => {
@@ -114,23 +114,26 @@ const rewrite = object('URL rewrite', {
 const externalAuth = object(
   'external auth',
   {
-    protocol: req(oneOf(['HTTP', 'GRPC']), 'How the service is asked.'),
+    protocol: req(oneOf(['HTTP', 'GRPC']), 'How the service is called.'),
     backendRef: req(backendRef, 'The service.'),
     grpc: opt(
-      object('gRPC auth', { allowedHeaders: opt(set(string(), { max: 64 }), 'Header fields sent along.') }),
+      object('gRPC auth', { allowedHeaders: opt(set(string(), { max: 64 }), 'Header fields to send.') }),
       'Settings for gRPC.',
     ),
     http: opt(
       object('HTTP auth', {
         path: opt(string(), 'The path of the check.'),
-        allowedHeaders: opt(set(string(), { max: 64 }), 'Header fields sent along.'),
-        allowedResponseHeaders: opt(set(string(), { max: 64 }), 'Header fields of the answer that go to the backend.'),
+        allowedHeaders: opt(set(string(), { max: 64 }), 'Header fields to send.'),
+        allowedResponseHeaders: opt(
+          set(string(), { max: 64 }),
+          'Header fields of the response to forward to the backend.',
+        ),
       }),
       'Settings for HTTP.',
     ),
     forwardBody: opt(
-      object('forwarded body', { maxSize: opt(integer(0, 65535), 'Bytes of the body sent along.') }),
-      'Sends the request body along.',
+      object('forwarded body', { maxSize: opt(integer(0, 65535), 'Bytes of the body to send.') }),
+      'Also sends the request body.',
     ),
   },
   {
@@ -151,10 +154,10 @@ const filter = filterOf(
     requestHeaderModifier: opt(headerModifier, 'Changes to the request’s header.'),
     responseHeaderModifier: opt(headerModifier, 'Changes to the response’s header.'),
     requestMirror: opt(requestMirror, 'Copies requests to another backend.'),
-    requestRedirect: opt(redirect, 'Sends the client elsewhere.'),
+    requestRedirect: opt(redirect, 'Redirects the client.'),
     urlRewrite: opt(rewrite, 'Changes the URL that the backend sees.'),
     cors: opt(corsInCluster, 'Which origins may read replies.'),
-    externalAuth: opt(externalAuth, 'A service that decides about each request.'),
+    externalAuth: opt(externalAuth, 'A service that authorizes each request.'),
     extensionRef: opt(extensionRef, 'A filter of another kind.'),
   },
   {
@@ -177,18 +180,18 @@ const filterRules: Rule = value => {
     ? [problem(['filters', rewriteAt], 'a URLRewrite cannot be combined with a RequestRedirect', { at: 'value' })]
     : []
 }
-const filters = opt(list(filter, { max: 16 }), 'What is done with requests and responses.')
+const filters = opt(list(filter, { max: 16 }), 'How requests and responses are processed.')
 
 const retry = object('retry', {
-  codes: opt(list(integer(400, 599)), 'Statuses after which the call is repeated.'),
-  attempts: opt(integer(), 'Further calls after the first.'),
-  backoff: opt(resourceDuration(), 'Pause before a further call.'),
+  codes: opt(list(integer(400, 599)), 'Response statuses to retry.'),
+  attempts: opt(integer(), 'Maximum number of retries.'),
+  backoff: opt(resourceDuration(), 'Pause before a retry.'),
 })
 const timeouts = object(
   'timeouts',
   {
-    request: opt(resourceDuration(), 'How long the whole request may take; 0s for any time.'),
-    backendRequest: opt(resourceDuration(), 'How long one call may take.'),
+    request: opt(resourceDuration(), 'Timeout for the whole request; 0s for no limit.'),
+    backendRequest: opt(resourceDuration(), 'Timeout for one call.'),
   },
   {
     check: ({ request, backendRequest }) =>
@@ -238,12 +241,12 @@ const rule = object(
   'route rule',
   {
     name: ruleName,
-    matches: def(list(match, { max: 64 }), [{}], 'Which requests the rule is for: those that one of the matches fits.'),
+    matches: def(list(match, { max: 64 }), [{}], 'Which requests the rule is for: those that match one of these.'),
     filters,
     backendRefs: opt(list(routeBackend({ filters }), { max: 16 }), 'Where requests go.'),
     timeouts: opt(timeouts, 'How long requests may take.'),
-    retry: opt(retry, 'Repeats failed calls.'),
-    sessionPersistence: opt(sessionPersistence, 'Keeps a client with one endpoint.'),
+    retry: opt(retry, 'Retries failed calls.'),
+    sessionPersistence: opt(sessionPersistence, 'Keeps a client on one endpoint.'),
   },
   { check: all(noRepeats(ONCE, 'filters'), filterRules, ruleRules) },
 )
@@ -253,7 +256,7 @@ const spec = object(
   {
     ...attachment,
     hostnames: routeHostnames,
-    rules: def(list(rule, { min: 1, max: 16 }), [{}], 'What is done with requests.'),
+    rules: def(list(rule, { min: 1, max: 16 }), [{}], 'How requests are processed.'),
   },
   { check: all(parentsDiffer, ruleNamesDiffer) },
 )

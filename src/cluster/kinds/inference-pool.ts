@@ -12,7 +12,7 @@ const picker = object(
     kind: def(kindName, 'Service', 'The kind.'),
     name: req(refName, 'The name.'),
     port: opt(object('picker port', { number: req(port, 'The port.') }), 'The port; required for a Service.'),
-    failureMode: def(oneOf(['FailOpen', 'FailClose']), 'FailClose', 'What happens when it cannot be asked.'),
+    failureMode: def(oneOf(['FailOpen', 'FailClose']), 'FailClose', 'What happens when it cannot be reached.'),
   },
   {
     refers: { to: 'backend', kind: 'Service' },

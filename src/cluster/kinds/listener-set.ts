@@ -18,7 +18,7 @@ const spec = object(
   'ListenerSet',
   {
     parentRef: req(parent, 'The Gateway that gets the listeners.'),
-    listeners: req(list(listener, { min: 1, max: 64, unique: ['name'] }), 'Where connections are taken.'),
+    listeners: req(list(listener, { min: 1, max: 64, unique: ['name'] }), 'Where connections are accepted.'),
   },
   { check: listenerRules },
 )
@@ -30,5 +30,5 @@ export const listenerSet = defineKind(
     versions: ['v1'],
     namespaced: true,
   },
-  { spec: req(spec, 'Where connections are taken.'), status: foreignStatus },
+  { spec: req(spec, 'Where connections are accepted.'), status: foreignStatus },
 )

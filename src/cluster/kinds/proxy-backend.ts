@@ -78,7 +78,7 @@ const staticTarget = object(
 const mcpTarget = object(
   'MCP target',
   {
-    name: req(subdomain, 'The name; policies may aim at it.'),
+    name: req(subdomain, 'The name; policies can target it.'),
     selector: opt(selector, 'Services that are MCP servers.'),
     static: opt(staticTarget, 'One MCP server.'),
   },
@@ -87,14 +87,18 @@ const mcpTarget = object(
 const mcp = object('MCP backend', {
   targets: req(list(mcpTarget, { min: 1, max: 32, unique: ['name'] }), 'The MCP servers behind the backend.'),
   sessionRouting: def(oneOf(['Stateful', 'Stateless']), 'Stateful', 'Whether a session stays with one replica.'),
-  failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What one failed target means for the session.'),
-  prefixMode: def(oneOf(['Conditional', 'Always', 'Never']), 'Conditional', 'When names start with the target’s name.'),
+  failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'How a failed target affects the session.'),
+  prefixMode: def(
+    oneOf(['Conditional', 'Always', 'Never']),
+    'Conditional',
+    'When names are prefixed with the target’s name.',
+  ),
 })
 
 const namedProvider = object(
   'LLM provider',
   {
-    name: req(subdomain, 'The name; policies may aim at it.'),
+    name: req(subdomain, 'The name; policies can target it.'),
     ...providerFields,
     policies: opt(backendWithAi, 'How the provider is connected to.'),
   },
@@ -126,7 +130,7 @@ const ai = object(
   'AI backend',
   {
     provider: opt(object('LLM provider', providerFields, providerRules), 'One LLM provider.'),
-    groups: opt(list(group, { min: 1, max: 8 }), 'Groups of providers, the preferred first.'),
+    groups: opt(list(group, { min: 1, max: 8 }), 'Groups of providers, in order of preference.'),
   },
   {
     exactlyOneOf: [['provider', 'groups']],
@@ -166,10 +170,13 @@ const spec = object(
     static: opt(staticBackend, 'One fixed address.'),
     ai: opt(ai, 'LLM providers.'),
     mcp: opt(mcp, 'MCP servers behind one endpoint.'),
-    dynamicForwardProxy: opt(empty('dynamic forward proxy'), 'Wherever the request’s Host leads; guard access to it.'),
+    dynamicForwardProxy: opt(
+      empty('dynamic forward proxy'),
+      'The destination in the request’s Host; restrict access to it.',
+    ),
     aws: opt(aws, 'Cloud agent runtimes.'),
     a2a: opt(object('A2A backend', address), 'An A2A agent.'),
-    policies: opt(backendFull, 'How the backend is connected to; wins over a ProxyPolicy.'),
+    policies: opt(backendFull, 'How the backend is connected to; takes precedence over a ProxyPolicy.'),
   },
   {
     exactlyOneOf: [['static', 'ai', 'mcp', 'dynamicForwardProxy', 'aws', 'a2a']],

@@ -35,7 +35,7 @@ const match = object('model match', {
       pattern: /^(\*?[^*]+|[^*]+\*|\*)$/,
       form: 'a model name, with one `*` at the start or the end if wanted',
     }),
-    'The model names that clients may ask for.',
+    'The model names that clients may request.',
   ),
 })
 
@@ -48,7 +48,7 @@ const target = {
     ),
     'The model to use.',
   ),
-  model: opt(longString, 'The name to ask it for; required when it matches by wildcard.'),
+  model: opt(longString, 'The name to request; required when it matches by wildcard.'),
 }
 const targetsOf = (name: string, fields: Parameters<typeof object>[1]) =>
   list(object(name, { ...target, ...fields }), { min: 1, max: 64 })
@@ -63,7 +63,7 @@ const virtualModel = object(
           'The models to choose from.',
         ),
       }),
-      'Chooses by chance.',
+      'Chooses randomly.',
     ),
     failover: opt(
       object('failover routing', {
@@ -72,7 +72,7 @@ const virtualModel = object(
           'The models to choose from.',
         ),
       }),
-      'Chooses the best that is healthy.',
+      'Chooses the highest-ranked healthy model.',
     ),
     conditional: opt(
       object(
@@ -80,7 +80,7 @@ const virtualModel = object(
         {
           targets: req(
             targetsOf('conditional target', {
-              when: opt(cel('llmRequest', 'bool'), 'When it is chosen; only the last one may go without.'),
+              when: opt(cel('llmRequest', 'bool'), 'When it is chosen; only the last one may omit it.'),
             }),
             'The models to choose from, in order.',
           ),
@@ -108,10 +108,10 @@ const policyFields = {
     'Fields computed after the conversion to the provider’s format.',
   ),
   headers: opt(headerModifiersInCluster, 'Changes to header fields.'),
-  health: opt(health, 'When the model counts as unhealthy.'),
+  health: opt(health, 'When the model is considered unhealthy.'),
   promptGuard: opt(promptGuard, 'Guards of requests and responses.'),
   tls: opt(tls, 'TLS to the provider.'),
-  tunnel: opt(tunnel, 'A proxy server on the way to the provider.'),
+  tunnel: opt(tunnel, 'A proxy server in front of the provider.'),
 }
 
 function providerRules(value: Record<string, unknown>): readonly ObjectProblem[] {
@@ -171,8 +171,8 @@ const spec = object(
   'model',
   {
     parentRefs: req(list(parentRef, { min: 1, max: 16 }), 'The Gateways and listeners that serve the model.'),
-    match: opt(match, 'Which model names mean this model; its own name when unset.'),
-    visibility: def(oneOf(['Public', 'Internal']), 'Public', 'Whether clients may ask for it and see it listed.'),
+    match: opt(match, 'Model names that select this model; its own name when unset.'),
+    visibility: def(oneOf(['Public', 'Internal']), 'Public', 'Whether clients may request it and see it listed.'),
     provider: opt(oneOf([...MODEL_PROVIDERS.keys()]), 'The service that runs the model.'),
     ...modelProviderFields,
     baseURL: opt(
@@ -194,7 +194,7 @@ const spec = object(
 
 const parentStatus = object('model parent status', {
   parentRef: req(parentRef, 'The parent.'),
-  controllerName: req(string({ min: 1, max: 253 }), 'Who wrote the status.'),
+  controllerName: req(string({ min: 1, max: 253 }), 'Controller that wrote the status.'),
   conditions: req(conditions(), 'The conditions.'),
 })
 

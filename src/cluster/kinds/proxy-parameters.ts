@@ -67,8 +67,8 @@ const variable = object(
   { atMostOneOf: [['value', 'valueFrom']] },
 )
 const resources = object('resource requirements', {
-  limits: opt(map(quantity), 'The most that the container gets.'),
-  requests: opt(map(quantity), 'What is set aside for it.'),
+  limits: opt(map(quantity), 'Maximum resources of the container.'),
+  requests: opt(map(quantity), 'Resources reserved for it.'),
   claims: opt(
     list(
       object('resource claim', {
@@ -98,7 +98,7 @@ const seconds = integer(0, 31_536_000)
 const shutdown = object(
   'shutdown',
   {
-    min: req(seconds, 'Seconds that connections are kept open at least.'),
+    min: req(seconds, 'Minimum time in seconds that connections are kept open.'),
     max: req(seconds, 'Seconds after which the process ends.'),
   },
   {
@@ -142,11 +142,11 @@ export const parametersSpec = object(
     logging: opt(
       object('logging', {
         level: def(string(), 'info', 'The filter, in RUST_LOG syntax.'),
-        format: def(oneOf(['json', 'text']), 'text', 'The form of the lines.'),
+        format: def(oneOf(['json', 'text']), 'text', 'The format of the lines.'),
       }),
       'The log of the process.',
     ),
-    rawConfig: opt(map(json), 'A standalone configuration; the typed fields win over it.'),
+    rawConfig: opt(map(json), 'A standalone configuration; the typed fields take precedence over it.'),
     image: opt(
       object('image', {
         registry: opt(string(), 'The registry.'),
@@ -162,7 +162,7 @@ export const parametersSpec = object(
     shutdown: opt(shutdown, 'How long the shutdown takes.'),
     istio: opt(
       object('mesh integration', {
-        enabled: opt(boolean, 'Turns it on or off.'),
+        enabled: opt(boolean, 'Enables or disables it.'),
         caAddress: opt(string(), 'The certificate authority.'),
         trustDomain: opt(string(), 'The trust domain.'),
         additionalTrustDomains: opt(list(string()), 'Further trust domains.'),
@@ -173,7 +173,7 @@ export const parametersSpec = object(
     ),
     spiffe: opt(
       object('SPIFFE integration', {
-        enabled: opt(boolean, 'Turns it on or off.'),
+        enabled: opt(boolean, 'Enables or disables it.'),
         source: opt(identitySource, 'Where identities come from.'),
       }),
       'Takes certificates from a SPIFFE agent.',
@@ -196,10 +196,10 @@ export const parametersSpec = object(
               ),
             }),
           ),
-          'Where costs are read.',
+          'Where costs are read from.',
         ),
       }),
-      'What models cost.',
+      'Costs of models.',
     ),
     deployment: opt(overlay, 'Changes to the Deployment.'),
     daemonSet: opt(overlay, 'Changes to the DaemonSet.'),

@@ -277,7 +277,7 @@ const ancestor = object('policy ancestor status', {
     }),
     'The ancestor.',
   ),
-  controllerName: req(string({ min: 1, max: 253 }), 'Who wrote the status.'),
+  controllerName: req(string({ min: 1, max: 253 }), 'Controller that wrote the status.'),
   conditions: req(conditions(1), 'The conditions; `Accepted` and `Attached` among them.'),
 })
 

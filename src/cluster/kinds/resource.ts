@@ -53,8 +53,8 @@ const metadataFields = {
   name: opt(string({ max: 253 }), 'The name of the resource.'),
   generateName: opt(string({ max: 253 }), 'A prefix from which the API server makes the name.'),
   namespace: opt(dnsLabel, 'The namespace; `default` when unset.'),
-  labels: opt(map(labelValue, { keys: labelKeyProblem }), 'Labels, by which selectors choose resources.'),
-  annotations: opt(map(string(), { keys: labelKeyProblem }), 'Notes for tools.'),
+  labels: opt(map(labelValue, { keys: labelKeyProblem }), 'Labels, for selectors.'),
+  annotations: opt(map(string(), { keys: labelKeyProblem }), 'Annotations for tools.'),
   uid: opt(string(), 'Set by the API server.'),
   resourceVersion: opt(string(), 'Set by the API server.'),
   generation: opt(integer(), 'Set by the API server.'),
@@ -109,15 +109,15 @@ function identifying({ kind, group, versions, own }: Identity, name: Schema<stri
 export const foreignStatus = opt(map(json), 'Written by controllers.')
 
 const condition = object('condition', {
-  type: req(string({ min: 1, max: 316 }), 'What the condition is about.'),
-  status: req(oneOf(['True', 'False', 'Unknown']), 'Whether it holds.'),
+  type: req(string({ min: 1, max: 316 }), 'Type of the condition.'),
+  status: req(oneOf(['True', 'False', 'Unknown']), 'Status of the condition.'),
   reason: req(
     string({ min: 1, max: 1024, pattern: /^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$/, form: 'a CamelCase reason' }),
-    'Why, in one word.',
+    'Machine-readable reason.',
   ),
-  message: req(string({ max: 32768 }), 'Why, in a sentence.'),
+  message: req(string({ max: 32768 }), 'Human-readable explanation.'),
   lastTransitionTime: req(string({ min: 1 }), 'When `status` last changed.'),
-  observedGeneration: opt(integer(0), 'The generation that was looked at.'),
+  observedGeneration: opt(integer(0), 'The generation that was observed.'),
 })
 export function conditions(min = 0): Schema<unknown> {
   return list(condition, { min, max: 8, unique: ['type'] })

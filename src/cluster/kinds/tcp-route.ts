@@ -8,7 +8,7 @@ const rule = object('route rule', {
   backendRefs: req(list(routeBackend({}), { min: 1, max: 16 }), 'Where connections go.'),
 })
 /** The rules of a route for connections, not requests. */
-export const connectionRules = req(list(rule, { min: 1, max: 16 }), 'What is done with connections.')
+export const connectionRules = req(list(rule, { min: 1, max: 16 }), 'How connections are processed.')
 const spec = object('connection route', { ...attachment, rules: connectionRules }, { check: parentsDiffer })
 
 const connectionRoute = (kind: 'TCPRoute' | 'UDPRoute') =>

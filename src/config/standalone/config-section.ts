@@ -93,7 +93,7 @@ const CONTROL_PLANE = {
 const IDENTITY = { inert: 'Only a control plane reads it, and without one it changes nothing.' }
 
 const requestDatabase = object('request database', {
-  url: opt(fileOrInline({ secret: 'inUrl' }), 'Of a SQLite file: `sqlite://./requests.db`.'),
+  url: opt(fileOrInline({ secret: 'inUrl' }), 'URL of a SQLite file: `sqlite://./requests.db`.'),
   maxConnections: opt(integer(1), 'Pool size.', { inert: 'Each worker has one connection.' }),
 })
 
@@ -101,10 +101,10 @@ export const configSection = object('config', {
   adminAddr: def(listenAddress, '127.0.0.1:15000', 'Address of the admin server.', { spec: 'Admin server' }),
   statsAddr: def(listenAddress, '[::]:15020', 'Address of `/metrics`.'),
   readinessAddr: def(listenAddress, '[::]:15021', 'Address of `/healthz/ready`.'),
-  enableIpv6: opt(boolean, 'Listen on IPv6 too; on when the machine has it.'),
+  enableIpv6: opt(boolean, 'Also listen on IPv6; on when the machine supports it.'),
   workerThreads: opt(
     shapes({ number: integer(1, MAX_WORKERS), string: workers }),
-    'Workers that share the ports: a number or a share of the cores (`50%`); `WORKER_THREADS` comes first.',
+    'Workers that share the ports: a number or a share of the cores (`50%`); `WORKER_THREADS` takes precedence.',
   ),
   logging: opt(
     object('logging', {
@@ -116,7 +116,7 @@ export const configSection = object('config', {
       fields: opt(object('log fields', changeFields), 'Changes to the fields of the access log.', {
         deprecated: 'Use frontendPolicies.accessLog.',
       }),
-      database: opt(requestDatabase, 'Older place of `config.database`.', { deprecated: 'Use config.database.' }),
+      database: opt(requestDatabase, 'Older location of `config.database`.', { deprecated: 'Use config.database.' }),
     }),
     'Process logs.',
   ),
@@ -127,7 +127,7 @@ export const configSection = object('config', {
     object('metrics', {
       remove: opt(
         list(string({ min: 1 })),
-        'Metrics to leave out, with or without `agentgateway_`, unit and `_total`: `response_bytes`.',
+        'Metrics to omit, with or without `agentgateway_`, unit and `_total`: `response_bytes`.',
       ),
       fields: opt(
         object('metric labels', {
@@ -145,8 +145,8 @@ export const configSection = object('config', {
   histograms: opt(oneOf(['classic', 'native', 'both']), 'Kind of histogram in `/metrics`.'),
   dns: opt(
     object('DNS settings', {
-      lookupFamily: opt(oneOf(LOOKUP_FAMILIES), 'Address families to look up; `DNS_LOOKUP_FAMILY` comes first.'),
-      edns0: opt(boolean, 'Use EDNS0.', { inert: 'The resolver of the system decides about that.' }),
+      lookupFamily: opt(oneOf(LOOKUP_FAMILIES), 'Address families to look up; `DNS_LOOKUP_FAMILY` takes precedence.'),
+      edns0: opt(boolean, 'Use EDNS0.', { inert: 'The system resolver decides this.' }),
     }),
     'Name resolution.',
   ),
@@ -178,7 +178,7 @@ export const configSection = object('config', {
     'Defaults for upstream connections.',
   ),
   sensitiveHeaders: opt(list(string({ min: 1 })), 'Header names whose values are never shown, besides credentials.'),
-  customFunctions: opt(string(), 'CEL functions of your own: `name(a, b) { expression }`.', {
+  customFunctions: opt(string(), 'Custom CEL functions: `name(a, b) { expression }`.', {
     unserved: 'Custom CEL functions are not served yet.',
   }),
   modelCatalog: opt(
@@ -194,16 +194,16 @@ export const configSection = object('config', {
         ),
       }),
     ),
-    'Prices of models; of several sources, the later ones win.',
+    'Prices of models; later sources take precedence.',
   ),
   standardAttributes: opt(
     object('standard attributes', {
-      user: opt(cel('log', 'any'), 'Who the request is for.'),
+      user: opt(cel('log', 'any'), 'User that the request belongs to.'),
       group: opt(cel('log', 'any'), 'Their group.'),
     }),
     'Attributes of every request in the database.',
   ),
-  database: opt(requestDatabase, 'Keeps requests to LLMs, for `gwctl usage`.'),
+  database: opt(requestDatabase, 'Stores LLM requests for `gwctl usage`.'),
   storage: opt(
     object('storage', {
       mode: opt(oneOf(['file', 'readOnly', 'hybrid']), 'Where changes to the configuration are kept.'),

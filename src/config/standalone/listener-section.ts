@@ -39,7 +39,7 @@ export const tlsSection = object(
     clientCertificate: def(
       oneOf(['required', 'optional']),
       'required',
-      'With `root`: whether clients without a certificate that chains to it are refused, or let in as if they had none.',
+      'With `root`: whether clients without a certificate that chains to it are refused, or accepted as if they had none.',
     ),
     spiffe: opt(object('SPIFFE settings', {}, { open: true }), 'Identity from a SPIFFE workload API.', {
       unserved: 'Certificates from a SPIFFE workload API are not served yet.',
@@ -124,7 +124,7 @@ const listenerSection = object(
 )
 export type ListenerSection = Infer<typeof listenerSection>
 
-const ADDRESS = 'IP address of this machine to listen on; every one when unset.'
+const ADDRESS = 'IP address of this machine to listen on; all when unset.'
 
 export const bindSection = object(
   'bind',
@@ -135,7 +135,7 @@ export const bindSection = object(
     tunnelProtocol: def(
       oneOf(['direct', 'proxy', 'hboneWaypoint', 'hboneGateway', 'connect']),
       'direct',
-      'What comes before the protocol of the listener.',
+      'Protocol that precedes the listener’s own.',
     ),
     mode: def(oneOf(['standard', 'internal']), 'standard', '`internal` opens no socket.'),
   },
@@ -166,7 +166,7 @@ const gatewaySection = object(
     tls: opt(tlsSection, 'Certificates.'),
     listeners: opt(
       list(gatewayListener, { isolate: true }),
-      'Several listeners on one port; then nothing else than `port` and `address` is set beside them.',
+      'Several listeners on one port; only `port` and `address` can be set beside them.',
     ),
     ...listenerPolicyFields,
   },

@@ -48,11 +48,11 @@ const llmPolicies = object('LLM policies', {
 /** `llm`: models by name behind the APIs that LLM clients speak. */
 export const llmSection = object('LLM section', {
   gateways: opt(gatewayRefs, 'Gateways (`gw`) or listeners (`gw/listener`) that serve the models.'),
-  port: opt(port, 'Port of its own; 4000 when unset and no gateway is called `default`.'),
+  port: opt(port, 'Its own port; 4000 when unset and no gateway is named `default`.'),
   tls: opt(tlsSection, 'Certificates for that port.'),
   providers: opt(list(provider, { isolate: true }), 'Providers that several models refer to.'),
-  models: req(list(model, { isolate: true }), 'Models, by the names that clients ask for.'),
-  virtualModels: opt(list(virtualModel, { isolate: true }), 'Names that stand for a choice among models.'),
+  models: req(list(model, { isolate: true }), 'Models, by the names that clients request.'),
+  virtualModels: opt(list(virtualModel, { isolate: true }), 'Names that select among several models.'),
   policies: opt(llmPolicies, 'Policies for all requests of the section.'),
   guardrails: opt(promptGuard, 'Guards on requests and replies of all models.'),
 })

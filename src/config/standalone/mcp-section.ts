@@ -11,9 +11,9 @@ export const mcpSection = object(
   'MCP section',
   {
     gateways: opt(gatewayRefs, 'Gateways (`gw`) or listeners (`gw/listener`) that serve the endpoint.'),
-    port: opt(port, 'Port of its own; 3000 when unset and no gateway is called `default`.'),
+    port: opt(port, 'Its own port; 3000 when unset and no gateway is named `default`.'),
     ...fields,
-    policies: opt(object('MCP section policies', routePolicyFields), 'What happens to the requests of the section.'),
+    policies: opt(object('MCP section policies', routePolicyFields), 'Policies for the requests of the section.'),
   },
   check ? { check } : {},
 )

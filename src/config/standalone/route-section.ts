@@ -119,7 +119,7 @@ export const backendPolicies = object('backend policies', backendPolicyFields)
 const routeBackend = object(
   'backend',
   {
-    weight: def(integer(0, 1_000_000), 1, 'Share of the requests among the backends of the route; 0 takes none.'),
+    weight: def(integer(0, 1_000_000), 1, 'Share of the requests among the backends of the route; 0 means none.'),
     policies: opt(backendPolicies, 'Policies for calls to this backend.'),
     ...backendFields,
   },
@@ -129,14 +129,18 @@ const routeBackend = object(
 const routeIdentity = {
   name: opt(string({ min: 1 }), 'Name in logs, metrics and dumps.'),
   namespace: opt(string({ min: 1 }), 'Namespace in logs, metrics and dumps.'),
-  ruleName: opt(string({ min: 1 }), 'Name of the rule, for policies aimed at it.'),
+  ruleName: opt(string({ min: 1 }), 'Name of the rule, for policies that target it.'),
   hostnames: def(list(hostname), [], 'Hosts that the route serves; every host when empty.'),
 }
 
 const routeFields = {
   ...routeIdentity,
-  matches: def(list(routeMatch, { min: 1 }), [{ path: { pathPrefix: '/' } }], 'Conditions; one that holds is enough.'),
-  policies: opt(routePolicies, 'What happens to the requests of this route.'),
+  matches: def(
+    list(routeMatch, { min: 1 }),
+    [{ path: { pathPrefix: '/' } }],
+    'Conditions, at least one of which must match.',
+  ),
+  policies: opt(routePolicies, 'Policies for the requests of this route.'),
   backends: def(list(routeBackend), [], 'Where requests go.'),
 }
 export const routeSection = object('route', routeFields)

@@ -104,7 +104,7 @@ const targetedPolicy = object('policy', {
 export type TargetedPolicy = Infer<typeof targetedPolicy>
 
 const NO_MESH = { unserved: 'Endpoints are called directly, all of them alike.' }
-const FOR_THE_MESH = { inert: 'It matters to the mesh that the list was made for; calls go to the addresses.' }
+const FOR_THE_MESH = { inert: 'It only matters to the mesh that the list was made for; calls go to the addresses.' }
 const serviceSection = object('service', {
   name: req(string({ min: 1 }), 'Name.', { inert: 'Backends refer to the host name.' }),
   namespace: req(string({ min: 1 }), 'Namespace.'),
@@ -141,7 +141,7 @@ const workloadSection = object('workload', {
   waypoint: opt(json, 'Waypoint.', NO_MESH),
   networkGateway: opt(json, 'Network gateway.', NO_MESH),
   authorizationPolicies: opt(list(string()), 'Authorization policies.', {
-    unserved: 'Nobody enforces them: use `authorization` of the backend.',
+    unserved: 'They are not enforced: use `authorization` of the backend.',
   }),
 })
 const uiSection = object('ui', {
@@ -174,7 +174,7 @@ export const standalone = object(
     }),
     frontendPolicies: opt(
       object('frontend policies', frontendPolicyFields),
-      'How connections and requests are taken in, logged and traced.',
+      'How connections and requests are accepted, logged and traced.',
     ),
     policies: def(list(targetedPolicy, { isolate: true }), [], 'Policies attached by reference.'),
     services: def(list(serviceSection, { isolate: true }), [], 'Services of the mesh.'),

@@ -56,7 +56,7 @@ const model = object('priced model', {
     [],
     'Prices of long requests.',
   ),
-  tags: def(list(string()), [], 'Words about the model, for those who read the catalog.', {
+  tags: def(list(string()), [], 'Notes about the model, for readers of the catalog.', {
     inert: 'nothing reads them',
   }),
 })

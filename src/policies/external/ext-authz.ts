@@ -45,16 +45,13 @@ const grpc = object('gRPC protocol', {
 })
 const http = object('HTTP protocol', {
   path: opt(cel('request', 'string'), 'Path of the check; the request’s own path when unset.'),
-  redirect: opt(
-    cel('request', 'string'),
-    'Where a client is sent that the service refused, a sign-in page for example.',
-  ),
-  body: opt(cel('request', 'body'), 'Body of the check: text and bytes as they are, other values as JSON.'),
-  includeResponseHeaders: opt(headerNames, 'Header fields of the answer that go to the backend.'),
+  redirect: opt(cel('request', 'string'), 'Where refused clients are redirected, a sign-in page for example.'),
+  body: opt(cel('request', 'body'), 'Body of the check: text and bytes unchanged, other values as JSON.'),
+  includeResponseHeaders: opt(headerNames, 'Header fields of the response to forward to the backend.'),
   addRequestHeaders: opt(headerExpressions('request', 'string'), 'Header fields of the check: name to expression.'),
   metadata: opt(
     map(cel('response', 'any'), { max: 64 }),
-    'Variables under `extauthz`: name to expression over the answer.',
+    'Variables under `extauthz`: name to expression over the response.',
   ),
 })
 
@@ -68,7 +65,7 @@ const fields = {
       { exactlyOneOf: [['grpc', 'http']] },
     ),
     { grpc: {} },
-    'How the service is asked.',
+    'How the service is called.',
   ),
   failureMode: def(
     shapes({
@@ -91,17 +88,17 @@ const fields = {
     object('included body', {
       maxRequestBytes: def(integer(0), 0, 'Largest body that is sent, in bytes.'),
       allowPartialMessage: def(boolean, false, 'A larger body is cut instead of refused.'),
-      packAsBytes: def(boolean, false, 'gRPC: the body travels as bytes instead of text.'),
+      packAsBytes: def(boolean, false, 'gRPC: sends the body as bytes instead of text.'),
     }),
-    'Sends the request body along.',
+    'Also sends the request body.',
   ),
   cache: opt(
     object('authorization cache', {
       key: req(
         list(cel('request', 'any'), { min: 1, max: 16 }),
-        'Parts of the key; they must cover all that the service decides on.',
+        'Parts of the cache key; they must cover everything that the decision depends on.',
       ),
-      ttl: req(cel('response', 'expiry'), 'How long a decision is kept: a duration, or a time.'),
+      ttl: req(cel('response', 'expiry'), 'How long a decision is cached: a duration, or a time.'),
       maxEntries: def(integer(1), 10000, 'Decisions kept.'),
     }),
     'Keeps decisions.',
@@ -111,7 +108,7 @@ const NAME = 'external authorization'
 
 export const extAuthz = definePolicy({
   name: 'extAuthz',
-  doc: 'An authorization service decides about each request.',
+  doc: 'Asks an authorization service about each request.',
   spec: 'Inbound: external authorization',
   attach: ['listener', 'route', 'backend'],
   cluster: extAuthzInCluster,

@@ -51,7 +51,7 @@ const NAME = 'external processing'
 
 export const extProc = definePolicy({
   name: 'extProc',
-  doc: 'Another service reads and changes requests and responses.',
+  doc: 'Lets another service read and change requests and responses.',
   attach: ['listener', 'route'],
   cluster: extProcInCluster,
   guards: true,

@@ -42,32 +42,32 @@ const provider = shapes({
 })
 
 const inCluster = object('MCP authentication', {
-  resourceMetadata: opt(map(json), 'What the protected resource says about itself.'),
-  provider: opt(oneOf(IDENTITY_PROVIDERS), 'The identity provider, if it needs help to follow the protocol.'),
+  resourceMetadata: opt(map(json), 'Metadata of the protected resource.'),
+  provider: opt(oneOf(IDENTITY_PROVIDERS), 'The identity provider, if it deviates from the protocol.'),
   issuer: opt(shortString, 'The `iss` claim.'),
   audiences: opt(list(shortString, { min: 1, max: 64 }), 'Accepted `aud` claims; any when unset.'),
   jwks: req(remoteKeySet(keySetCache), 'The keys that sign tokens.'),
   mode: def(oneOf(AUTH_MODES), 'Strict', 'What happens without a valid token.'),
-  clientId: opt(string(), 'The client that registrations are answered with.'),
+  clientId: opt(string(), 'The client returned to registrations.'),
   clientSecretRef: opt(secretRef({ key: 'clientSecret' }), 'A Secret with the secret of that client.'),
 })
 
 const schema = object('MCP authentication', {
-  issuer: req(issuerUrl, 'Issuer of the tokens; its metadata are found below it.'),
-  audiences: req(list(string({ min: 1 }), { max: 64 }), 'Audiences, of which a token must carry one; empty: any.'),
-  provider: opt(provider, 'Identity provider, where its endpoints differ from the standard.'),
+  issuer: req(issuerUrl, 'Issuer of the tokens; its metadata is read from below it.'),
+  audiences: req(list(string({ min: 1 }), { max: 64 }), 'Accepted audiences; empty: any.'),
+  provider: opt(provider, 'Identity provider, if its endpoints differ from the standard.'),
   resourceMetadata: def(map(json), {}, 'Protected resource metadata, as it is served.'),
   jwks: opt(jwks, 'Key set; the issuer’s own when unset.'),
   backendTLS: tlsField,
   mode: def(tokenMode, 'strict', 'Whether a token must be present.'),
-  authorizationLocation: opt(readLocation, 'Where the token is read; the Authorization header when unset.'),
+  authorizationLocation: opt(readLocation, 'Where to read the token; the Authorization header when unset.'),
   jwtValidationOptions: opt(
     object('validation options', {
       requiredClaims: def(list(string({ min: 1 })), ['exp'], 'Claims that must be present.'),
     }),
     'How tokens are validated.',
   ),
-  clientId: opt(string({ min: 1 }), 'Given to clients that register, without asking the provider.'),
+  clientId: opt(string({ min: 1 }), 'Returned to clients that register, without calling the provider.'),
   clientSecret: opt(fileOrInline({ secret: true }), 'Added to token requests.'),
 })
 type Spec = Infer<typeof schema>
@@ -77,7 +77,7 @@ export const mcpAuthentication = definePolicy({
   doc: 'OAuth for MCP clients: token validation and the metadata documents that lead to it.',
   spec: 'Inbound: JWT',
   cluster: [
-    { section: 'mcp', member: 'authentication', field: opt(inCluster, 'OAuth as MCP prescribes it.'), convert },
+    { section: 'mcp', member: 'authentication', field: opt(inCluster, 'OAuth as specified by MCP.'), convert },
     { section: 'traffic', member: 'jwtAuthentication', convert: convertJwt },
   ],
   asksFor: 'token',

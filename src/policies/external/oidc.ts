@@ -39,14 +39,14 @@ const document = shapes({
 const schema = object('OIDC', {
   issuer: req(issuerUrl, 'Issuer.'),
   discovery: opt(document, 'Discovery document; fetched from the issuer when unset.'),
-  authorizationEndpoint: opt(url(), 'Where browsers are sent.'),
+  authorizationEndpoint: opt(url(), 'Where browsers are redirected to sign in.'),
   tokenEndpoint: opt(url(), 'Where codes are exchanged.'),
-  tokenEndpointAuth: opt(oneOf(['clientSecretBasic', 'clientSecretPost']), 'How the gateway signs in there.'),
+  tokenEndpointAuth: opt(oneOf(['clientSecretBasic', 'clientSecretPost']), 'How the gateway authenticates there.'),
   jwks: opt(jwks, 'Key set of the provider.'),
   backendTLS: tlsField,
   clientId: req(string({ min: 1 }), 'Client id.'),
   clientSecret: req(fileOrInline({ secret: true }), 'Client secret.'),
-  redirectURI: req(url(), 'Where the provider sends browsers back to.'),
+  redirectURI: req(url(), 'Where the provider redirects browsers after sign-in.'),
   scopes: def(list(string({ min: 1 })), [], 'Scopes besides `openid`.'),
 })
 type Spec = Infer<typeof schema>

@@ -37,8 +37,8 @@ const regexGuard = object('regex guard', {
       object(
         'regex rule',
         {
-          builtin: opt(builtin, 'A kind of data that gwctl knows.'),
-          pattern: opt(regex(false), 'A pattern of your own.'),
+          builtin: opt(builtin, 'A built-in kind of data.'),
+          pattern: opt(regex(false), 'A custom pattern.'),
           name: opt(name, 'Name of the pattern.'),
         },
         { exactlyOneOf: [['builtin', 'pattern']] },
@@ -70,7 +70,7 @@ const serviceHost: Schema<HttpAddress> = parsed(
 )
 
 const webhook = object('webhook guard', {
-  target: req(policyTarget, 'The service that is asked.'),
+  target: req(policyTarget, 'The service to call.'),
   headers: opt(
     headerExpressions('llmRequest', 'string', { keys: headerOfCall }),
     'Header fields of the call: name, or `:path`, to expression.',
@@ -93,14 +93,14 @@ const webhook = object('webhook guard', {
         { secretField: credentialValue },
       ),
     ),
-    'Header fields of the client that are sent along.',
+    'Client header fields to forward.',
   ),
   failureMode: def(
     oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
     'failClosed',
     'What happens when the service is unavailable.',
   ),
-  action: opt(oneOf(['audit']), '`audit`: what the service finds is recorded, and nothing is changed.'),
+  action: opt(oneOf(['audit']), '`audit`: findings of the service are recorded, and nothing is changed.'),
 })
 
 const openAIModeration = object('OpenAI moderation', {
@@ -124,7 +124,7 @@ const azureContentSafety = object('Azure content safety', {
   policies: targetPoliciesField,
   analyzeText: opt(
     object('text analysis', {
-      severityThreshold: opt(integer(0, 7), 'Severity from which content is refused; 2 when unset.'),
+      severityThreshold: opt(integer(0, 7), 'Lowest severity at which content is refused; 2 when unset.'),
       apiVersion: opt(name, 'API version.'),
       blocklistNames: opt(list(name), 'Block lists to apply.'),
       haltOnBlocklistHit: opt(boolean, 'Stops at the first block list hit.'),
@@ -145,14 +145,14 @@ const rejection = object('rejection', {
 
 const responseKinds = {
   regex: opt(regexGuard, 'Looks for patterns.'),
-  webhook: opt(webhook, 'Asks a service.'),
-  bedrockGuardrails: opt(bedrockGuardrails, 'Asks AWS Bedrock.'),
-  googleModelArmor: opt(googleModelArmor, 'Asks Google Model Armor.'),
-  azureContentSafety: opt(azureContentSafety, 'Asks Azure Content Safety.'),
+  webhook: opt(webhook, 'Calls a custom service.'),
+  bedrockGuardrails: opt(bedrockGuardrails, 'Calls AWS Bedrock.'),
+  googleModelArmor: opt(googleModelArmor, 'Calls Google Model Armor.'),
+  azureContentSafety: opt(azureContentSafety, 'Calls Azure Content Safety.'),
 }
 const requestKinds = {
   ...responseKinds,
-  openAIModeration: opt(openAIModeration, 'Asks OpenAI’s moderation.'),
+  openAIModeration: opt(openAIModeration, 'Calls OpenAI’s moderation.'),
 }
 export const GUARD_KINDS: readonly string[] = Object.keys(requestKinds)
 
@@ -164,7 +164,7 @@ const responseGuard = object(
     rejection: opt(rejection, 'The reply when the guard refuses.'),
     scope: opt(
       list(oneOf(['messages', 'toolInput']), { min: 1 }),
-      'Parts of the reply that are looked at: what the model says, and the arguments of its tool calls; `messages` when unset.',
+      'Parts of the reply to inspect: the text of the model, and the arguments of its tool calls; `messages` when unset.',
     ),
   },
   { exactlyOneOf: [Object.keys(responseKinds)] },
@@ -176,7 +176,7 @@ const requestGuard = object(
     rejection: opt(rejection, 'The reply when the guard refuses.'),
     scope: opt(
       list(oneOf(SCOPES), { min: 1 }),
-      'Parts of the request that are looked at; `systemPrompt` and `messages` when unset.',
+      'Parts of the request to inspect; `systemPrompt` and `messages` when unset.',
     ),
   },
   { exactlyOneOf: [Object.keys(requestKinds)], check: checkScope },

@@ -19,13 +19,13 @@ const entry = object('descriptor entry', {
   key: req(string({ min: 1, max: 256 }), 'Name of the entry.'),
   value: req(
     cel('request', 'any'),
-    'Gives its value, a text or a number; where it is not there, the descriptor is left out.',
+    'Expression for its value, text or number; if it is absent, the descriptor is omitted.',
   ),
 })
 const descriptorFields = {
   entries: req(list(entry, { min: 1, max: 16 }), 'Entries, in the order that the service expects.'),
   type: def(oneOf(['requests', 'tokens']), 'requests', 'What is counted.'),
-  cost: opt(cel('usage', 'number'), 'Units that a request costs; 1, or the tokens used, when unset.'),
+  cost: opt(cel('usage', 'number'), 'Cost of a request in units; 1, or the tokens used, when unset.'),
   limitOverride: opt(cel('request', 'map'), '`{"unit": …, "requestsPerUnit": …}` in place of the service’s own limit.'),
 }
 const descriptor = object('descriptor', descriptorFields)
@@ -33,7 +33,7 @@ const fields = {
   domain: req(string({ min: 1, max: 256 }), 'Domain of the limits in the service.'),
   ...targetFields,
   policies: targetPoliciesField,
-  descriptors: req(list(descriptor, { min: 1, max: 16 }), 'What the service is asked about.'),
+  descriptors: req(list(descriptor, { min: 1, max: 16 }), 'What to ask the service about.'),
   failureMode: def(
     oneOf(['failClosed', 'failOpen'], { FailClosed: 'failClosed', FailOpen: 'failOpen' }),
     'failClosed',
@@ -49,7 +49,7 @@ const NAME = 'remote rate limit'
 
 export const remoteRateLimit = definePolicy({
   name: 'remoteRateLimit',
-  doc: 'A rate limit service keeps budgets over all replicas.',
+  doc: 'Uses a rate limit service to share budgets across replicas.',
   spec: 'Rate limiting',
   attach: ['route'],
   cluster: [{ section: 'traffic', member: 'rateLimit', convert: convertGlobalLimits }],

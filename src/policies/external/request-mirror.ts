@@ -21,14 +21,11 @@ const mirrorFields = {
 
 export const requestMirror = definePolicy({
   name: 'requestMirror',
-  doc: 'Sends a copy of some requests elsewhere, without the body, and ignores the answer.',
+  doc: 'Sends a copy of some requests elsewhere, without the body, and ignores the response.',
   attach: ['route'],
   schema: object('request mirror', {
     ...mirrorFields,
-    more: opt(
-      list(object('further mirror', mirrorFields), { max: 15 }),
-      'Further copies, each with a share of its own.',
-    ),
+    more: opt(list(object('further mirror', mirrorFields), { max: 15 }), 'Further copies, each with its own share.'),
   }),
   compile(spec, ctx): Hooks {
     const { random } = ctx.runtime

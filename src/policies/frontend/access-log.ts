@@ -52,11 +52,11 @@ export const accessLog = definePolicy({
         object('request database rules', {
           llm: opt(
             oneOf(['metadata', 'full']),
-            'How much of LLM requests is kept: prompts and answers too, with `full`.',
+            'How much of LLM requests is stored; with `full`, prompts and answers too.',
           ),
           add: changeFields.add,
         }),
-        'What `config.database` keeps of each request.',
+        'What `config.database` stores of each request.',
       ),
     },
     { instead: { format: 'write `config: {logging: {format: json}}`' } },

@@ -3,7 +3,7 @@ import { lower } from '../parts/cluster-form.ts'
 import { definePolicy } from '../policy.ts'
 
 const inCluster = object('CONNECT handling', {
-  mode: req(oneOf(['Deny', 'Route', 'Tunnel']), 'What is done with it.'),
+  mode: req(oneOf(['Deny', 'Route', 'Tunnel']), 'How they are handled.'),
 })
 
 export const connect = definePolicy({
@@ -21,7 +21,7 @@ export const connect = definePolicy({
   schema: object('CONNECT settings', {
     mode: req(
       oneOf(['deny', 'route', 'tunnel']),
-      '`deny`: 405. `route`: to the backend of a route, as a tunnel. `tunnel`: back in through the internal bind.',
+      '`deny`: 405. `route`: a tunnel to the backend of a route. `tunnel`: re-enters through the internal bind.',
     ),
   }),
   compile({ mode }, ctx) {
@@ -32,7 +32,7 @@ export const connect = definePolicy({
         path: ['mode'],
         at: 'value',
         label: 'gwctl run refuses to start with this',
-        note: 'Tunnels are not taken apart: they lead to the backend of a route, or are refused.',
+        note: 'Tunnels are not terminated: they lead to the backend of a route, or are refused.',
       })
     }
     return { frontend: { tunnels: mode === 'route' } }

@@ -34,7 +34,7 @@ export const deprecatedTracing = object('deprecated tracing', {
   ),
   fields: opt(object('span attributes', changeFields), 'Changes to the attributes of spans.'),
   randomSampling: opt(sampling, 'Share of the requests without a trace that start one; none when unset.'),
-  clientSampling: opt(sampling, 'Share of the requests with a trace that go on with it; all when unset.'),
+  clientSampling: opt(sampling, 'Share of the requests with a trace that continue it; all when unset.'),
 })
 
 /** Converts it to the current policy. Undefined if neither the configuration nor the environment sets an endpoint. */

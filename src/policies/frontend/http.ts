@@ -56,29 +56,29 @@ const frameSize: Schema<number> = parsed(
   ],
 )
 const clusterFields = {
-  maxBufferSize: opt(byteQuantity, 'The largest body that is taken in whole.'),
-  http1MaxHeaders: opt(integer(1, 4096), 'Header fields that a request may have.'),
-  http1IdleTimeout: opt(resourceDuration(1000), 'How long an idle connection stays open.'),
+  maxBufferSize: opt(byteQuantity, 'Largest body to buffer.'),
+  http1MaxHeaders: opt(integer(1, 4096), 'Maximum number of header fields in a request.'),
+  http1IdleTimeout: opt(resourceDuration(1000), 'Idle timeout of connections.'),
   pathNormalization: opt(
     object('path normalization', {
-      dotSegments: opt(oneOf(['Resolve', 'Reject', 'Keep']), 'What becomes of `.` and `..`; resolved when unset.'),
+      dotSegments: opt(oneOf(['Resolve', 'Reject', 'Keep']), 'How `.` and `..` are handled; resolved when unset.'),
       mergeSlashes: opt(boolean, 'Whether `//` becomes `/`; it does when unset.'),
       decodeUnreserved: opt(boolean, 'Whether `%73` becomes `s`; it does when unset.'),
       encodedSlashes: opt(
         oneOf(['Reject', 'Keep', 'Decode', 'Redirect']),
-        'What becomes of `%2F` and `%5C`; refused when unset.',
+        'How `%2F` and `%5C` are handled; refused when unset.',
       ),
     }),
     'The form in which routes, rules and backends see paths.',
   ),
-  http1HeaderCase: opt(oneOf(['Lowercase', 'Preserve']), 'How header names are written.'),
+  http1HeaderCase: opt(oneOf(['Lowercase', 'Preserve']), 'Case of header names.'),
   http2WindowSize: opt(byteQuantity, 'Flow-control window of a stream.'),
   http2ConnectionWindowSize: opt(byteQuantity, 'Flow-control window of a connection.'),
   http2MaxHeaderSize: opt(byteQuantity, 'The largest header.'),
   http2FrameSize: opt(frameSize, 'The largest frame.'),
   http2KeepaliveInterval: opt(resourceDuration(1000), 'Time between pings.'),
-  http2KeepaliveTimeout: opt(resourceDuration(1000), 'How long a ping may go without an answer.'),
-  maxConnectionDuration: opt(resourceDuration(1000), 'How long a connection may live.'),
+  http2KeepaliveTimeout: opt(resourceDuration(1000), 'Timeout for the answer to a ping.'),
+  maxConnectionDuration: opt(resourceDuration(1000), 'Maximum lifetime of a connection.'),
 }
 const inCluster = object('HTTP settings', clusterFields, { atLeastOneOf: [Object.keys(clusterFields)] })
 
@@ -88,18 +88,18 @@ const pathNormalization = shapes({
     dotSegments: def(
       oneOf(['resolve', 'reject', 'keep']),
       SAFE_PATHS.dotSegments,
-      'What becomes of `.` and `..`, also written `%2e`: `/a/../b` is `/b`, or answered with 400, or stays.',
+      'How `.` and `..` (also `%2e`) are handled: `/a/../b` becomes `/b`, is answered with 400, or is kept.',
     ),
     mergeSlashes: def(boolean, SAFE_PATHS.mergeSlashes, '`//` becomes `/`.'),
     decodeUnreserved: def(
       boolean,
       SAFE_PATHS.decodeUnreserved,
-      'Letters, digits and `-._~` that are percent-encoded are decoded: `%73` is `s`. A `%` without two hexadecimal digits is answered with 400.',
+      'Percent-encoded letters, digits and `-._~` are decoded: `%73` becomes `s`. A `%` without two hexadecimal digits is answered with 400.',
     ),
     encodedSlashes: def(
       oneOf(['reject', 'keep', 'decode', 'redirect']),
       SAFE_PATHS.encodedSlashes,
-      'What becomes of `%2F` and `%5C`: answered with 400, kept, served as `/`, or redirected to the path with `/` (307).',
+      'How `%2F` and `%5C` are handled: answered with 400, kept, served as `/`, or redirected to the path with `/` (307).',
     ),
   }),
 })
@@ -111,29 +111,29 @@ export function pathRules(spec: Infer<typeof pathNormalization> | undefined): Pa
 
 export const frontendHttp = definePolicy({
   name: 'http',
-  doc: 'Limits of client connections that speak HTTP.',
-  cluster: [{ section: 'frontend', member: 'http', field: opt(inCluster, 'HTTP with clients.'), convert }],
+  doc: 'Limits of HTTP client connections.',
+  cluster: [{ section: 'frontend', member: 'http', field: opt(inCluster, 'HTTP settings for clients.'), convert }],
   attach: ['frontend'],
   schema: object('frontend HTTP settings', {
     maxBufferSize: def(
       byteSize,
       HTTP_DEFAULTS.maxBuffer,
-      'Largest body that is held in memory where a policy sets no limit of its own.',
+      'Largest body to hold in memory, unless a policy sets its own limit.',
     ),
     maxBufferTotal: def(
       byteSize,
       HTTP_DEFAULTS.bodies.total,
-      'Bytes of bodies that all requests of the gateway together hold in memory, over its workers; what would take more is answered with 503.',
+      'Memory in bytes for the bodies of all requests together, across workers; requests that need more are answered with 503.',
     ),
     bufferTimeout: def(
       duration,
       '5m',
-      'Reading a body into memory may take so long; a request that takes longer is answered with 408. `0s`: any time.',
+      'Time limit for reading a body into memory; slower requests are answered with 408. `0s`: no limit.',
     ),
     bufferMinRate: def(
       byteSize,
       HTTP_DEFAULTS.bodies.minRate,
-      'Bytes a second at which a request body has to come that is read into memory, on average once 10 seconds have passed; a slower one is answered with 408. 0: any.',
+      'Minimum rate of a request body that is read into memory, in bytes per second, averaged once 10 seconds have passed; a slower one is answered with 408. 0: no minimum.',
     ),
     pathNormalization: opt(
       pathNormalization,
@@ -147,14 +147,14 @@ export const frontendHttp = definePolicy({
     http1HeaderCase: def(
       oneOf(['lowercase', 'preserve']),
       'lowercase',
-      'How header names of HTTP/1 requests go on to backends.',
+      'How header names of HTTP/1 requests are forwarded to backends.',
     ),
     http2WindowSize: opt(integer(1, 2147483647), 'Flow control window of a stream, bytes.'),
     http2ConnectionWindowSize: opt(integer(1, 2147483647), 'Flow control window of a connection, bytes.'),
     http2FrameSize: opt(integer(16384, 16777215), 'Largest frame, bytes.'),
     http2MaxHeaderSize: opt(integer(1), 'Largest header list, bytes.'),
     http2KeepaliveInterval: opt(duration, 'Time between pings.'),
-    http2KeepaliveTimeout: opt(duration, 'Time to wait for the answer to a ping.'),
+    http2KeepaliveTimeout: opt(duration, 'Timeout for the answer to a ping.'),
     maxConnectionDuration: opt(duration, 'Connections are closed after this.'),
   }),
   compile: spec => ({

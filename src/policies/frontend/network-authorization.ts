@@ -5,12 +5,12 @@ import { requestless } from './requestless.ts'
 
 export const networkAuthorization = definePolicy({
   name: 'networkAuthorization',
-  doc: 'Decides by expressions over `source` who may connect; all others are cut off without an answer.',
+  doc: 'Decides by expressions over `source` who may connect; other connections are closed without a response.',
   cluster: [
     {
       section: 'frontend',
       member: 'networkAuthorization',
-      field: opt(accessRulesInCluster('connection'), 'Decides by expressions which connections are taken.'),
+      field: opt(accessRulesInCluster('connection'), 'Decides by expressions which connections are accepted.'),
       convert: convertAccessRules,
     },
   ],

@@ -12,7 +12,7 @@ import { requestless } from './requestless.ts'
 
 export const networkExtAuthz = definePolicy({
   name: 'networkExtAuthz',
-  doc: 'An authorization service decides about each connection.',
+  doc: 'Asks an authorization service about each connection.',
   attach: ['frontend'],
   guards: true,
   schema: object(
@@ -27,11 +27,11 @@ export const networkExtAuthz = definePolicy({
               path: opt(cel('connection', 'string'), 'Path of the check.'),
               body: opt(
                 cel('connection', 'body'),
-                'Body of the check, which is a POST then: text and bytes as they are, other values as JSON.',
+                'Body of the check, which is then a POST: text and bytes unchanged, other values as JSON.',
               ),
               includeResponseHeaders: opt(
                 list(headerName, { max: 64 }),
-                'Header fields of the answer that each request of the connection carries, in place of what the client sends.',
+                'Header fields of the response to set on each request of the connection, replacing those of the client.',
               ),
               addRequestHeaders: opt(
                 headerExpressions('connection', 'string'),
@@ -45,7 +45,7 @@ export const networkExtAuthz = definePolicy({
             'A plain HTTP request; 200 allows.',
           ),
         }),
-        'How the service is asked: HTTP only.',
+        'How the service is called: HTTP only.',
       ),
       failureMode: def(
         shapes({
@@ -53,7 +53,7 @@ export const networkExtAuthz = definePolicy({
           object: object('failure mode', { denyWithStatus: req(integer(100, 599), 'Status of the refusal.') }),
         }),
         'deny',
-        'What happens when the service cannot be asked; a refused connection is closed without an answer, whatever the status.',
+        'What happens when the service cannot be reached; a refused connection is closed without a response, whatever the status.',
       ),
     },
     { exactlyOneOf: [TARGET_KINDS] },

@@ -3,18 +3,18 @@ import { defined, lower } from '../parts/cluster-form.ts'
 import { definePolicy } from '../policy.ts'
 
 const inCluster = object('PROXY protocol', {
-  version: def(oneOf(['V1', 'V2', 'All']), 'V2', 'The versions to take.'),
-  mode: def(oneOf(['Strict', 'Optional']), 'Strict', 'Whether a connection may come without.'),
+  version: def(oneOf(['V1', 'V2', 'All']), 'V2', 'Accepted versions.'),
+  mode: def(oneOf(['Strict', 'Optional']), 'Strict', 'Whether connections without it are accepted.'),
 })
 
 export const proxyProtocol = definePolicy({
   name: 'proxyProtocol',
-  doc: 'Clients come through a load balancer that sends the PROXY protocol.',
+  doc: 'Clients connect through a load balancer that sends the PROXY protocol.',
   cluster: [
     {
       section: 'frontend',
       member: 'proxyProtocol',
-      field: opt(inCluster, 'The PROXY protocol in front of connections.'),
+      field: opt(inCluster, 'The PROXY protocol on client connections.'),
       convert: part => defined({ version: lower(part.version), mode: lower(part.mode) }),
     },
   ],

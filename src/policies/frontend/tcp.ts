@@ -15,7 +15,7 @@ const inCluster = object(
 
 export const frontendTcp = definePolicy({
   name: 'tcp',
-  doc: 'TCP of client connections.',
+  doc: 'TCP settings of client connections.',
   cluster: [
     {
       section: 'frontend',

@@ -28,12 +28,12 @@ const CIPHER_SUITES = [
 ] as const
 const tlsVersion = oneOf(['1.2', '1.3'])
 const tlsFields = {
-  handshakeTimeout: opt(resourceDuration(100), 'How long a handshake may take.'),
+  handshakeTimeout: opt(resourceDuration(100), 'Timeout for the TLS handshake.'),
   alpnProtocols: opt(list(tinyString, { min: 1, max: 16 }), 'Protocols offered.'),
-  minProtocolVersion: opt(tlsVersion, 'The oldest TLS version to take.'),
-  maxProtocolVersion: opt(tlsVersion, 'The newest TLS version to take.'),
-  cipherSuites: opt(list(oneOf(CIPHER_SUITES)), 'Cipher suites to take.'),
-  keyExchangeGroups: opt(list(oneOf(KEY_EXCHANGE_GROUPS)), 'Key exchange groups, the preferred first.'),
+  minProtocolVersion: opt(tlsVersion, 'Oldest accepted TLS version.'),
+  maxProtocolVersion: opt(tlsVersion, 'Newest accepted TLS version.'),
+  cipherSuites: opt(list(oneOf(CIPHER_SUITES)), 'Accepted cipher suites.'),
+  keyExchangeGroups: opt(list(oneOf(KEY_EXCHANGE_GROUPS)), 'Key exchange groups in order of preference.'),
 }
 const inCluster = object('TLS settings', tlsFields, {
   atLeastOneOf: [Object.keys(tlsFields)],
@@ -51,8 +51,8 @@ const inCluster = object('TLS settings', tlsFields, {
 
 export const frontendTls = definePolicy({
   name: 'tls',
-  doc: 'TLS of client connections; what a listener says itself comes first.',
-  cluster: [{ section: 'frontend', member: 'tls', field: opt(inCluster, 'TLS with clients.'), convert }],
+  doc: 'TLS settings of client connections; those of a listener take precedence.',
+  cluster: [{ section: 'frontend', member: 'tls', field: opt(inCluster, 'TLS settings for clients.'), convert }],
   attach: ['frontend'],
   schema: object(
     'frontend TLS settings',

@@ -32,13 +32,13 @@ const inCluster = object(
       list(
         object('resource attribute', {
           name: req(shortString, 'The name.'),
-          expression: req(cel('log', 'any'), 'Gives the value.'),
+          expression: req(cel('log', 'any'), 'Expression for the value.'),
         }),
       ),
       'Attributes of the service.',
     ),
-    randomSampling: opt(cel('request', 'sampling'), 'Which share of new traces is recorded; none when unset.'),
-    clientSampling: opt(cel('request', 'sampling'), 'Which share of clients’ traces is recorded; all when unset.'),
+    randomSampling: opt(cel('request', 'sampling'), 'Share of new traces to record; none when unset.'),
+    clientSampling: opt(cel('request', 'sampling'), 'Share of clients’ traces to record; all when unset.'),
     filter,
   },
   { exactlyOneOf: [exporter.group], check: exportRules, rules: EXPORT_RULES },
@@ -61,8 +61,8 @@ export const tracing = definePolicy({
       resources: opt(map(cel('log', 'any')), 'Attributes of the process: name to expression.'),
       remove: opt(list(string({ min: 1 })), 'Names of default attributes to leave out.'),
       randomSampling: opt(sampling, 'Share of the requests without a trace that start one; none when unset.'),
-      clientSampling: opt(sampling, 'Share of the requests with a trace that go on with it; all when unset.'),
-      filter: opt(cel('log', 'bool'), 'Which spans are sent.'),
+      clientSampling: opt(sampling, 'Share of the requests with a trace that continue it; all when unset.'),
+      filter: opt(cel('log', 'bool'), 'Which spans to send.'),
       path: def(
         string({ min: 1, pattern: /^\//, form: 'a path that starts with `/`' }),
         '/v1/traces',

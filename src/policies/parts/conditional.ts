@@ -30,12 +30,12 @@ export function conditional<F extends Fields>(
   const entry = object(
     name,
     {
-      condition: opt(cel('request', 'bool'), 'When this entry applies; only the last one may go without.'),
+      condition: opt(cel('request', 'bool'), 'When this entry applies; only the last one may omit it.'),
       ...fields,
     },
     options,
   )
-  return opt(list(entry, { min: 1, max: 16 }), 'Variants by condition; the first one that holds applies.', {
+  return opt(list(entry, { min: 1, max: 16 }), 'Variants by condition; the first whose condition is true applies.', {
     spec: 'Traffic policy building blocks',
   }) as unknown as Field<readonly Conditioned<ObjectOf<F>>[], 'optional'>
 }

@@ -55,8 +55,8 @@ const headerValues = map(fieldValue(string()), {
 export const secretHeaderValues = map(fieldValue(secret({ min: 0 })), { keys: fieldNameProblem, max: 64 })
 
 export const headerChangeFields = {
-  add: opt(headerValues, 'Values to add beside those already there.'),
-  set: opt(headerValues, 'Values that replace those already there.'),
+  add: opt(headerValues, 'Values to add to existing ones.'),
+  set: opt(headerValues, 'Values that replace existing ones.'),
   remove: opt(list(fieldName, { max: 64 }), 'Names to remove.'),
 }
 export const headerChanges = object('header modifier', headerChangeFields)

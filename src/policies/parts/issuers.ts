@@ -5,7 +5,7 @@ import { resourceDuration } from '../../schema/resource-scalars.ts'
 export const IDENTITY_PROVIDERS = ['Auth0', 'Keycloak', 'Okta', 'Descope', 'Authentik', 'Entra'] as const
 export const AUTH_MODES = ['Strict', 'Optional', 'Permissive'] as const
 /** Key sets are fetched at most every five minutes. */
-export const keySetCache = def(resourceDuration(300_000), '5m', 'How long the key set is kept.')
+export const keySetCache = def(resourceDuration(300_000), '5m', 'How long the key set is cached.')
 
 /** An issuer URL, below which its documents are found. */
 export const issuerUrl = parsed(

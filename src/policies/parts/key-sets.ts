@@ -9,7 +9,7 @@ import { backendTLS, tlsOptions } from '../upstream/backend-tls.ts'
 /** For a key set configured by URL. */
 export const tlsField = opt(
   backendTLS.schema,
-  'How TLS is spoken and verified there; against the system’s trust when unset.',
+  'TLS settings for the server; verified against the system’s trust store when unset.',
 )
 
 const reference = object(

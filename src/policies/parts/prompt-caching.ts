@@ -6,5 +6,5 @@ export const promptCaching = object('prompt caching', {
   cacheMessages: def(boolean, true, 'Marks the conversation.'),
   cacheTools: def(boolean, false, 'Marks the tools.'),
   minTokens: def(shapes({ number: integer(0), null: nothing }), 1024, 'Shorter prompts are not marked; null: all are.'),
-  cacheMessageOffset: def(integer(0), 0, 'How many messages before the second to last the mark stands.'),
+  cacheMessageOffset: def(integer(0), 0, 'How many messages before the second to last the mark is placed.'),
 })

@@ -13,7 +13,7 @@ const localLimit = object(
     requests: opt(integer(1), 'Requests per unit.'),
     tokens: opt(integer(1), 'LLM tokens per unit.'),
     unit: req(oneOf(['Seconds', 'Minutes', 'Hours']), 'The window.'),
-    burst: opt(integer(0, 2_147_483_647), 'Allowance above the rate for a short time.'),
+    burst: opt(integer(0, 2_147_483_647), 'Burst allowance above the rate.'),
   },
   { exactlyOneOf: [['requests', 'tokens']] },
 )
@@ -22,15 +22,15 @@ const descriptor = object('rate limit descriptor', {
     list(
       object('descriptor entry', {
         name: req(tinyString, 'The name.'),
-        expression: req(cel('request', 'any'), 'Gives the value.'),
+        expression: req(cel('request', 'any'), 'Expression for the value.'),
       }),
       { min: 1, max: 16 },
     ),
     'What is counted together.',
   ),
   unit: def(oneOf(['Requests', 'Tokens']), 'Requests', 'What is counted.'),
-  cost: opt(cel('usage', 'number'), 'Units that a request costs.'),
-  limitOverride: opt(cel('request', 'map'), 'A limit in place of the service’s own.'),
+  cost: opt(cel('usage', 'number'), 'Cost of a request in units.'),
+  limitOverride: opt(cel('request', 'map'), 'A limit that overrides the service’s own.'),
 })
 const limiter = endpoint({ urlPath: false, what: 'The rate limit service' })
 const globalLimit = object(

@@ -34,9 +34,9 @@ export const authorityPart = shapes({
   object: object(
     'authority',
     {
-      full: opt(hostAndPort, 'Host, with a port if one is wanted.'),
+      full: opt(hostAndPort, 'Host, with an optional port.'),
       host: opt(host, 'The host.'),
-      port: opt(port, 'The port; the host stays.'),
+      port: opt(port, 'The port; the host is kept.'),
     },
     { exactlyOneOf: [['full', 'host', 'port']], textMeans: 'full' },
   ),
@@ -47,7 +47,7 @@ export type AuthorityPart = Infer<typeof authorityPart>
 export const pathPart = object(
   'path',
   {
-    full: opt(pathText('a path starting with `/`', /^\/[!"$-[\]-~]*$/), 'Replaces the whole path; the query stays.'),
+    full: opt(pathText('a path starting with `/`', /^\/[!"$-[\]-~]*$/), 'Replaces the whole path; the query is kept.'),
     prefix: opt(
       pathText('a path starting with `/`, without a query', /^(\/[!"$->@-[\]-~]*)?$/),
       'Replaces the prefix that the route matched.',

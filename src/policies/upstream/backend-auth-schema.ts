@@ -43,7 +43,7 @@ const key = shapes({
     'key',
     {
       value: opt(secretText, 'The key, or `file` with the path of one.'),
-      file: opt(string({ min: 1 }), 'Path of a file that holds the key.'),
+      file: opt(string({ min: 1 }), 'Path of a file with the key.'),
       location,
     },
     { exactlyOneOf: [['value', 'file']] },
@@ -87,7 +87,7 @@ const aws = object(
           shapes({
             string: name,
             object: object('session name', {
-              expression: req(cel('request', 'string'), 'Gives the name: each value has a session of its own.'),
+              expression: req(cel('request', 'string'), 'Expression for the name; each value gets its own session.'),
             }),
           }),
           'Name of the session.',
@@ -99,7 +99,7 @@ const aws = object(
               {
                 key: req(name, 'Tag key.'),
                 value: opt(string(), 'Tag value.'),
-                expression: opt(cel('request', 'string'), 'Gives the tag value.'),
+                expression: opt(cel('request', 'string'), 'Expression for the tag value.'),
               },
               { exactlyOneOf: [['value', 'expression']] },
             ),
@@ -160,8 +160,8 @@ const azure = object(
       ),
       'Credentials of one kind.',
     ),
-    developerImplicit: opt(empty('developer credentials'), 'The login of the Azure command line tools.'),
-    implicit: opt(empty('implicit credentials'), 'Whatever the environment offers.'),
+    developerImplicit: opt(empty('developer credentials'), 'The login of the Azure CLI.'),
+    implicit: opt(empty('implicit credentials'), 'Whatever credentials the environment offers.'),
   },
   {
     exactlyOneOf: [['explicitConfig', 'developerImplicit', 'implicit']],
@@ -179,7 +179,7 @@ export const jwtSign = object('signed token', {
   alg: def(oneOf(SIGNING_ALGORITHMS), 'RS256', 'Signature algorithm.'),
   kid: opt(name, 'Key id in the header of the token.'),
   claims: def(map(cel('request', 'any'), { keys: ownClaim }), {}, 'Claim name to expression.'),
-  ttl: def(duration, '5m', 'Life of a token; it is used again for half of it.'),
+  ttl: def(duration, '5m', 'Lifetime of a token; it is reused for half of that.'),
   location,
 })
 
@@ -189,13 +189,13 @@ export const clientAuth = object(
     method: def(
       oneOf(['clientSecretBasic', 'clientSecretPost', 'privateKeyJwt']),
       'clientSecretBasic',
-      'How the client proves who it is.',
+      'How the client authenticates.',
     ),
     clientId: req(name, 'Client id.'),
     clientSecret: opt(secretText, 'Client secret.'),
     signingKey: opt(secretText, 'PEM private key, for `privateKeyJwt`.'),
     certificate: opt(secretText, 'PEM certificate of the key.'),
-    certificateHeader: opt(oneOf(['x5c', 'x5t#S256']), 'How the certificate is named in the assertion.'),
+    certificateHeader: opt(oneOf(['x5c', 'x5t#S256']), 'How the assertion identifies the certificate.'),
     alg: opt(oneOf(SIGNING_ALGORITHMS), 'Signature algorithm; RS256 when unset.'),
     kid: opt(name, 'Key id in the header of the assertion.'),
     assertionAudience: opt(name, 'Audience of the assertion.'),
@@ -234,12 +234,12 @@ const requestedTokenType = oneOf(
   Object.fromEntries(Object.entries(TOKEN_TYPES).map(([short, urn]) => [urn, short])),
 )
 export const subjectToken = object('subject token', {
-  source: opt(readLocation, 'Where the token is read; the Authorization header when unset.'),
+  source: opt(readLocation, 'Where to read the token; the Authorization header when unset.'),
   tokenType: opt(tokenType, 'Its type; an access token when unset.'),
 })
 export const tokenCache = object('token cache', {
-  maxEntries: def(integer(0), 8192, 'Tokens kept; 0 keeps none.'),
-  defaultTtl: def(duration, '5m', 'Life of a token whose endpoint names none.'),
+  maxEntries: def(integer(0), 8192, 'Number of tokens to cache; 0 caches none.'),
+  defaultTtl: def(duration, '5m', 'Lifetime of tokens for which the endpoint gives none.'),
 })
 
 /** Parameters of the grant, which an expression must not duplicate. */
@@ -297,23 +297,23 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
       subjectToken: opt(subjectToken, 'The token to exchange.'),
       actorToken: opt(
         object('actor token', {
-          source: req(readLocation, 'Where the token is read.'),
+          source: req(readLocation, 'Where to read the token.'),
           tokenType: opt(tokenType, 'Its type; an access token when unset.'),
           enforceMayAct: def(boolean, false, 'The subject token must name the actor in `may_act`.'),
         }),
-        'The token of who acts for the subject.',
+        'The token of the party that acts for the subject.',
       ),
-      audiences: opt(names, 'Audiences to ask for.'),
-      scopes: opt(names, 'Scopes to ask for.'),
-      resources: opt(names, 'Resources to ask for.'),
-      requestedTokenType: opt(requestedTokenType, 'Type of token to ask for.'),
-      clientAuth: opt(clientAuth, 'How the gateway signs in at the endpoint.'),
+      audiences: opt(names, 'Audiences to request.'),
+      scopes: opt(names, 'Scopes to request.'),
+      resources: opt(names, 'Resources to request.'),
+      requestedTokenType: opt(requestedTokenType, 'Type of token to request.'),
+      clientAuth: opt(clientAuth, 'How the gateway authenticates at the endpoint.'),
       additionalParams: opt(
         map(cel('request', 'any'), { max: 64, keys: ownParameter }),
         'Further form parameters: name to expression.',
       ),
       authorizationLocation: opt(writeLocation, 'Where the new token is written; the Authorization header when unset.'),
-      cache: opt(tokenCache, 'Tokens kept between requests.'),
+      cache: opt(tokenCache, 'Cache of tokens between requests.'),
     },
     { exactlyOneOf: [targetKinds], check: grantTakes },
   )
@@ -323,24 +323,24 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
       {
         ...target,
         path: def(path, '/', 'Path of the token endpoint.'),
-        clientAuth: req(clientAuth, 'How the gateway signs in there.'),
+        clientAuth: req(clientAuth, 'How the gateway authenticates there.'),
       },
       { exactlyOneOf: [targetKinds] },
     )
   const crossAppAccess = object(
     'cross-app access',
     {
-      identityProvider: req(authority('identity provider'), 'Gives the identity assertion.'),
-      resourceAuthorizationServer: req(authority('resource authorization server'), 'Gives the access token.'),
+      identityProvider: req(authority('identity provider'), 'Issues the identity assertion.'),
+      resourceAuthorizationServer: req(authority('resource authorization server'), 'Issues the access token.'),
       audience: req(name, 'Audience of the assertion.'),
-      resources: opt(names, 'Resources to ask for.'),
+      resources: opt(names, 'Resources to request.'),
       scopes: opt(names, 'Scopes of the assertion.'),
       accessTokenScopes: opt(names, 'Scopes of the access token.'),
       subjectToken: opt(
         subjectToken,
-        'The token that stands for the user; an ID token in the Authorization header when unset.',
+        'The token that identifies the user; an ID token in the Authorization header when unset.',
       ),
-      cache: opt(tokenCache, 'Tokens kept between requests.'),
+      cache: opt(tokenCache, 'Cache of tokens between requests.'),
     },
     { check: assertionIsNoSubject },
   )
@@ -356,15 +356,18 @@ export function backendAuthSchema<T extends Fields & { readonly policies: Field<
         key: opt(key, 'A fixed key.'),
         passthrough: opt(
           shapes({ object: object('passthrough', { location }), null: nothing }),
-          'The token that a policy has validated and taken from the request.',
+          'The token that a policy has validated and removed from the request.',
         ),
         gcp: opt(shapes({ object: gcp, null: nothing }), 'A Google identity.'),
         aws: opt(shapes({ object: aws, null: nothing }), 'AWS Signature Version 4.'),
         azure: opt(azure, 'An Azure identity.'),
         jwtSign: opt(jwtSign, 'A token that the gateway signs itself.'),
-        oauthTokenExchange: opt(oauthTokenExchange, 'A token that the client’s own is exchanged for.'),
+        oauthTokenExchange: opt(oauthTokenExchange, 'A token obtained in exchange for the client’s.'),
         crossAppAccess: opt(crossAppAccess, 'A token for another application of the same user.'),
-        credentials: opt(list(credential, { min: 1, max: 8 }), 'Further fixed credentials, each to its own place.'),
+        credentials: opt(
+          list(credential, { min: 1, max: 8 }),
+          'Further fixed credentials, each with its own location.',
+        ),
       },
       { atMostOneOf: [VARIANTS], atLeastOneOf: [[...VARIANTS, 'credentials']] },
     ),

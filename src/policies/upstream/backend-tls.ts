@@ -20,7 +20,7 @@ const schema = object(
     alpn: opt(list(string({ min: 1, max: 255 }), { min: 1 }), 'Protocols to offer.'),
     subjectAltNames: opt(
       list(string({ min: 1 }), { min: 1 }),
-      'Names of which the certificate must carry one, instead of the server name.',
+      'Names, one of which the certificate must contain, instead of the server name.',
     ),
     keyExchangeGroups: opt(keyExchangeGroupsSchema, 'Key exchange groups in order of preference.'),
     spiffe: opt(object('SPIFFE settings', {}, { open: true }), 'Identity from a SPIFFE workload API.', {
@@ -42,7 +42,7 @@ type Spec = Infer<typeof schema>
 
 export const backendTLS = definePolicy({
   name: 'backendTLS',
-  doc: 'Speaks TLS to the backend; `{}` verifies against the system’s trust.',
+  doc: 'Uses TLS to the backend; `{}` verifies against the system’s trust store.',
   cluster: [
     {
       section: 'backend',

@@ -5,14 +5,14 @@ import { convertHealth, health as inCluster } from './cluster/connection.ts'
 
 export const health = definePolicy({
   name: 'health',
-  doc: 'When a backend counts as unhealthy and is left out.',
+  doc: 'When a backend is considered unhealthy and evicted.',
   spec: 'Backend health (from the health policy)',
   cluster: [
     {
       section: 'backend',
       on: 'provider',
       member: 'health',
-      field: opt(inCluster, 'When the backend counts as unhealthy.'),
+      field: opt(inCluster, 'When the backend is considered unhealthy.'),
       convert: convertHealth,
     },
   ],
@@ -25,12 +25,12 @@ export const health = definePolicy({
     ),
     eviction: opt(
       object('eviction', {
-        duration: opt(duration, 'How long an unhealthy backend is left out; 3s when nothing else tells.'),
-        restoreHealth: opt(number(0, 1), 'Health that it comes back with.'),
-        consecutiveFailures: opt(integer(1), 'Unhealthy responses in a row that lead to eviction.'),
-        healthThreshold: opt(number(0, 1), 'Health below which it is left out.'),
+        duration: opt(duration, 'How long an unhealthy backend is evicted; 3s unless determined otherwise.'),
+        restoreHealth: opt(number(0, 1), 'Health after the eviction.'),
+        consecutiveFailures: opt(integer(1), 'Consecutive unhealthy responses that cause eviction.'),
+        healthThreshold: opt(number(0, 1), 'Health below which it is evicted.'),
       }),
-      'When and how long an unhealthy backend is left out.',
+      'When and for how long an unhealthy backend is evicted.',
     ),
   }),
   probe: () => ({ statuses: [503] }),

@@ -6,7 +6,7 @@ import { connectionFields, convertHttp } from './cluster/connection.ts'
 
 export const http = definePolicy({
   name: 'http',
-  doc: 'HTTP version and time limit of calls.',
+  doc: 'HTTP version and timeout of calls.',
   cluster: [
     {
       section: 'backend',
@@ -19,8 +19,8 @@ export const http = definePolicy({
   attach: ['backend', 'target'],
   perBackend: true,
   schema: object('backend HTTP settings', {
-    version: opt(oneOf(['HTTP/1.1', 'HTTP/2.0']), 'Version to speak; 1.1, or what TLS agrees on, when unset.'),
-    requestTimeout: opt(duration, 'Time until the response head, per call.'),
+    version: opt(oneOf(['HTTP/1.1', 'HTTP/2.0']), 'HTTP version; 1.1, or as negotiated over TLS, when unset.'),
+    requestTimeout: opt(duration, 'Timeout for the response head of each call.'),
   }),
   probe: spec => ({ delays: writtenTimes(spec, ['requestTimeout']) }),
   compile: spec => ({

@@ -21,7 +21,7 @@ export const inferenceRouting = definePolicy({
     destinationMode: def(
       oneOf(['validated', 'passthrough']),
       'validated',
-      '`validated`: only endpoints of the service; `passthrough`: whatever the picker names.',
+      '`validated`: only endpoints of the service; `passthrough`: any endpoint the picker names.',
     ),
   }),
   compile({ endpointPicker, destinationMode }, ctx) {

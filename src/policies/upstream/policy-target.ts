@@ -18,7 +18,7 @@ export const serviceReference = object('service reference', {
 
 /** The service that a policy calls: exactly one of these. */
 export const targetFields = {
-  host: opt(httpAddress, '`host:port`, or a URL without a path; `https://` verifies against the system trust.'),
+  host: opt(httpAddress, '`host:port`, or a URL without a path; `https://` verifies against the system’s trust store.'),
   service: opt(serviceReference, 'A service of this file.'),
   backend: opt(string({ min: 1 }), 'A named backend, `/name`.'),
 } as const
@@ -30,7 +30,10 @@ export type TargetPolicies = Readonly<Record<string, unknown>>
 /** The policies on a policy's own call. Its `backendAuth` may itself call a target, hence the lazy reference. */
 export const targetPolicies: Schema<TargetPolicies> = lazy('TargetPolicies', () => targetPoliciesSchema)
 
-export const targetPoliciesField: Field<TargetPolicies, 'optional'> = opt(targetPolicies, 'How the call to it is made.')
+export const targetPoliciesField: Field<TargetPolicies, 'optional'> = opt(
+  targetPolicies,
+  'Policies for the call to it.',
+)
 
 /** A target together with its policies. */
 export const policyTarget = object(

@@ -7,6 +7,6 @@ export const sessionAffinity = definePolicy({
   doc: 'Requests with the same value go to the same endpoint.',
   attach: ['backend'],
   perBackend: true,
-  schema: object('session affinity', { source: req(cel('request', 'string'), 'Gives the value.') }),
+  schema: object('session affinity', { source: req(cel('request', 'string'), 'Expression for the value.') }),
   compile: ({ source }, { limits }) => ({ upstream: { affinity: source }, ...bodiesFor([source], limits) }),
 })

@@ -6,7 +6,7 @@ import { connectionFields, convertTcp } from './cluster/connection.ts'
 
 export const tcp = definePolicy({
   name: 'tcp',
-  doc: 'How connections are opened and kept.',
+  doc: 'How connections are opened and kept alive.',
   cluster: [
     {
       section: 'backend',

@@ -7,7 +7,7 @@ export const anthropic = defineProvider({
   telemetryName: 'anthropic',
   doc: 'Anthropic: messages and token counting.',
   settings: object('anthropic provider', {
-    model: opt(shortString, 'Model to use instead of the one that the request names.'),
+    model: opt(shortString, 'Model to use instead of the one in the request.'),
   }),
   cluster: [modelOnly('anthropic', 'Anthropic', 'Anthropic provider', 'A messages-API provider.')],
   wire: ({ model }) => ({

@@ -50,7 +50,7 @@ export const azure = defineProvider({
   telemetryName: 'azure',
   doc: 'Azure OpenAI and Azure AI Foundry.',
   settings: object('azure provider', {
-    model: opt(shortString, 'Model (deployment) to use instead of the one that the request names.'),
+    model: opt(shortString, 'Model (deployment) to use instead of the one in the request.'),
     resourceName: req(shortString, 'Name of the Azure resource.'),
     resourceType: req(oneOf(['openAI', 'foundry'], { aiServices: 'foundry' }), 'Kind of the Azure resource.'),
     apiVersion: def(tinyString, 'v1', 'API version.'),

@@ -28,7 +28,7 @@ export const bedrock = defineProvider({
   settings: object(
     'bedrock provider',
     {
-      model: opt(shortString, 'Model to use instead of the one that the request names.'),
+      model: opt(shortString, 'Model to use instead of the one in the request.'),
       region: def(
         string({ min: 1, max: 63, pattern: /^[a-z0-9-]+$/, form: 'lower-case letters, digits and `-`' }),
         'us-east-1',

@@ -8,7 +8,7 @@ export const copilot = defineProvider({
   telemetryName: 'copilot',
   doc: 'GitHub Copilot.',
   settings: object('copilot provider', {
-    model: opt(shortString, 'Model to use instead of the one that the request names.'),
+    model: opt(shortString, 'Model to use instead of the one in the request.'),
   }),
   wire: ({ model }) => ({
     host: 'api.githubcopilot.com',

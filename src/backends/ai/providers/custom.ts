@@ -11,7 +11,7 @@ const providerFormat = object('provider format', {
   type: req(oneOf(SERVED_FORMATS), 'API format that the provider speaks.'),
   path: opt(
     string({ min: 1, max: 1024, pattern: /^\//, form: 'a path that starts with `/`' }),
-    "Path of this format, in place of the format's own below `/v1`.",
+    'Path of this format, instead of its default below `/v1`.',
   ),
 })
 
@@ -31,7 +31,7 @@ export const custom = defineProvider({
   telemetryName: 'custom',
   doc: 'Any server that speaks one of the known formats; its address is given with `hostOverride` or `baseUrl`.',
   settings: object('custom provider', {
-    model: opt(shortString, 'Model to use instead of the one that the request names.'),
+    model: opt(shortString, 'Model to use instead of the one in the request.'),
     providerOverride: opt(string({ min: 1 }), 'Name in logs, metrics and the cost catalog.'),
     formats: req(list(providerFormat, { min: 1, max: SERVED_FORMATS.length }), 'API formats that the server speaks.', {
       spec: 'Provider settings',

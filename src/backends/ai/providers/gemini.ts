@@ -8,7 +8,7 @@ export const gemini = defineProvider({
   telemetryName: 'gcp.gemini',
   doc: 'Google Gemini.',
   settings: object('gemini provider', {
-    model: opt(shortString, 'Model to use instead of the one that the request names.'),
+    model: opt(shortString, 'Model to use instead of the one in the request.'),
   }),
   cluster: [modelOnly('gemini', 'Gemini', 'Gemini provider', 'A multimodal-model provider.')],
   wire: ({ model }) => ({

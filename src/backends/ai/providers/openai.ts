@@ -10,16 +10,19 @@ const moderationMode = object('moderation mode', {
 
 const mode = (what: string) =>
   opt(
-    object('moderation mode', { mode: req(oneOf(['Block', 'Score']), 'What is done with flagged text.') }),
+    object('moderation mode', { mode: req(oneOf(['Block', 'Score']), 'What to do with flagged text.') }),
     `For ${what}.`,
   )
 const clusterModeration = object('moderation', {
   model: def(shortString, 'omni-moderation-latest', 'The moderation model.'),
-  policy: opt(object('moderation policy', { input: mode('prompts'), output: mode('replies') }), 'What is done.'),
+  policy: opt(
+    object('moderation policy', { input: mode('prompts'), output: mode('replies') }),
+    'What to do with flagged text.',
+  ),
 })
 const inCluster = object('OpenAI provider', {
   model: clusterModel,
-  moderation: opt(clusterModeration, 'Has prompts and replies moderated.'),
+  moderation: opt(clusterModeration, 'Moderates prompts and replies.'),
 })
 
 const moderation = object('moderation', {
@@ -38,7 +41,7 @@ export const openAI = defineProvider({
   telemetryName: 'openai',
   doc: 'OpenAI: chat completions, responses, embeddings.',
   settings: object('openAI provider', {
-    model: opt(shortString, 'Model to use instead of the one that the request names.'),
+    model: opt(shortString, 'Model to use instead of the one in the request.'),
     moderation: opt(moderation, 'Moderation by the provider.'),
   }),
   cluster: [

@@ -26,7 +26,7 @@ export const vertex = defineProvider({
   telemetryName: 'gcp.vertex_ai',
   doc: 'Google Vertex AI.',
   settings: object('vertex provider', {
-    model: opt(shortString, 'Model to use instead of the one that the request names.'),
+    model: opt(shortString, 'Model to use instead of the one in the request.'),
     region: opt(string({ min: 1, max: 63 }), 'Region; the global endpoint when unset.'),
     projectId: req(string({ min: 1 }), 'Google Cloud project.'),
   }),

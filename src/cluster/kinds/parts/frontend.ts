@@ -15,7 +15,7 @@ const metrics = object('metrics', {
 
 const fields = {
   ...fieldsOf('frontend'),
-  metrics: opt(metrics, 'What is counted about requests.'),
+  metrics: opt(metrics, 'Metrics of requests.'),
 }
 /** Handling of incoming connections. */
 export const frontend = object('frontend', fields, { atLeastOneOf: [Object.keys(fields)] })

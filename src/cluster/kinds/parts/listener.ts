@@ -27,7 +27,7 @@ export const optionKeys = (key: string) =>
     ? undefined
     : { message: `\`${key}\` is not a qualified name` }
 const tls = object('listener TLS', {
-  mode: def(oneOf(['Terminate', 'Passthrough']), 'Terminate', 'Whether the gateway ends the TLS connection.'),
+  mode: def(oneOf(['Terminate', 'Passthrough']), 'Terminate', 'Whether the gateway terminates the TLS connection.'),
   certificateRefs: opt(list(certificateRef, { max: 64 }), 'Secrets with certificates: `tls.crt` and `tls.key`.'),
   options: opt(map(string({ max: 4096 }), { max: 16, keys: optionKeys }), 'Settings of the implementation.'),
 })
@@ -56,7 +56,7 @@ const allowedRoutes = object('allowed routes', {
 })
 const PROTOCOLS = ['HTTP', 'HTTPS', 'TLS', 'TCP', 'UDP', 'HBONE']
 const listenerFields = {
-  name: req(subdomain, 'The name; routes and policies may aim at it.'),
+  name: req(subdomain, 'The name; routes and policies can refer to it.'),
   hostname: opt(hostname, 'The host names that the listener is for; all when unset.'),
   port: req(port, 'The port.'),
   protocol: req(
@@ -69,7 +69,7 @@ const listenerFields = {
     }),
     `${PROTOCOLS.slice(0, -1).join(', ')} or ${PROTOCOLS.at(-1)}.`,
   ),
-  tls: opt(tls, 'How TLS connections are ended.'),
+  tls: opt(tls, 'How TLS connections are terminated.'),
   allowedRoutes: def(allowedRoutes, {}, 'Which routes may attach.'),
 }
 export const listener = object('listener', listenerFields)

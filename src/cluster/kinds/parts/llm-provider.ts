@@ -49,7 +49,7 @@ function customRules(value: Record<string, unknown>): readonly ObjectProblem[] {
 /** A provider with its address: exactly one of the variants. */
 export const providerFields = {
   ...variants,
-  host: opt(shortString, 'The host, if not the provider’s own.'),
+  host: opt(shortString, 'The host, if not the provider’s.'),
   port: opt(port, 'The port.'),
   path: opt(urlText({ min: 1, max: 1024 }), 'Replaces the path of the provider’s API.'),
   pathPrefix: opt(longString, 'Replaces the base path of the provider’s API.'),

@@ -94,7 +94,7 @@ const fraction = object(
 export const requestMirror = object(
   'request mirror',
   {
-    backendRef: req(backendRef, 'Who gets the copies.'),
+    backendRef: req(backendRef, 'Backend that receives the copies.'),
     percent: opt(integer(0, 100), 'The share of requests, in percent.'),
     fraction: opt(fraction, 'The share of requests.'),
   },
@@ -151,8 +151,8 @@ export const sessionPersistence = object(
   'session persistence',
   {
     type: def(oneOf(['Cookie', 'Header']), 'Cookie', 'What carries the session.'),
-    absoluteTimeout: opt(resourceDuration(), 'When the session ends.'),
-    idleTimeout: opt(resourceDuration(), 'When the session ends without requests.'),
+    absoluteTimeout: opt(resourceDuration(), 'Maximum lifetime of the session.'),
+    idleTimeout: opt(resourceDuration(), 'Idle timeout of the session.'),
     cookie: opt(cookie, 'Settings of the cookie.'),
     header: opt(object('session header', { name: req(plainHeaderName, 'Its name.') }), 'Settings of the header.'),
   },
@@ -172,7 +172,7 @@ function sessionRules(value: Record<string, unknown>): ReturnType<Rule> {
   ]
 }
 
-export const ruleName = opt(subdomain, 'The name of the rule; policies may aim at it.')
+export const ruleName = opt(subdomain, 'The name of the rule; policies can target it.')
 
 export const patternIn = (...names: readonly string[]): PatternFields => ({
   names,

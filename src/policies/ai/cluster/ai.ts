@@ -19,10 +19,10 @@ import { promptGuard } from './guardrails.ts'
 
 const message = object('message', {
   role: req(string(), 'Who speaks.'),
-  content: req(string(), 'What is said.'),
+  content: req(string(), 'Text of the message.'),
 })
 const enrichment = object('prompt enrichment', {
-  prepend: opt(list(message), 'Messages in front of the client’s.'),
+  prepend: opt(list(message), 'Messages before the client’s.'),
   append: opt(list(message), 'Messages after the client’s.'),
 })
 
@@ -34,7 +34,7 @@ const fixedField = object('field default', {
 const fixedFields = list(fixedField, { min: 1, max: 64 })
 const computedField = object('field transformation', {
   field: req(shortString, 'The field of the request body.'),
-  expression: req(cel('llmRequest', 'any'), 'Gives its value.'),
+  expression: req(cel('llmRequest', 'any'), 'Expression for its value.'),
 })
 export const transformationsOf = (o: { readonly unique?: readonly string[] } = {}) =>
   list(computedField, { min: 1, max: 64, ...o })
@@ -44,7 +44,7 @@ const promptCaching = object('prompt caching', {
   cacheMessages: def(boolean, true, 'Marks the messages.'),
   cacheTools: def(boolean, false, 'Marks the tools.'),
   minTokens: def(integer(0), 1024, 'Shorter prompts, by estimate, are not marked.'),
-  cacheMessageOffset: def(integer(0), 0, 'How far before the second-to-last message the mark stands.'),
+  cacheMessageOffset: def(integer(0), 0, 'How far before the second-to-last message the mark is placed.'),
 })
 
 const CLUSTER_ROUTE_TYPES = ROUTE_TYPES.map(upper)
@@ -52,13 +52,13 @@ const CLUSTER_ROUTE_TYPES = ROUTE_TYPES.map(upper)
 const aiFields = {
   prompt: opt(enrichment, 'Messages added to every request.', { aliases: ['promptEnrichment'] }),
   promptGuard: opt(promptGuard, 'Guards of requests and responses.'),
-  defaults: opt(fixedFields, 'Fields for requests that do not set them.'),
+  defaults: opt(fixedFields, 'Defaults for fields that requests do not set.'),
   overrides: opt(fixedFields, 'Fields set in every request.'),
-  transformations: opt(transformationsOf(), 'Fields computed by expressions; they win over `overrides`.'),
+  transformations: opt(transformationsOf(), 'Fields computed by expressions; they take precedence over `overrides`.'),
   finalTransformations: opt(transformationsOf(), 'Fields computed after the conversion to the provider’s format.'),
-  modelAliases: opt(map(string(), { max: 64 }), 'The model that a client names to the one the provider knows.'),
+  modelAliases: opt(map(string(), { max: 64 }), 'Model name in the request to model name at the provider.'),
   promptCaching: opt(promptCaching, 'Marks prompts for the provider’s cache.'),
-  routes: opt(map(oneOf(CLUSTER_ROUTE_TYPES)), 'How paths that end so are handled; `*` for all others.'),
+  routes: opt(map(oneOf(CLUSTER_ROUTE_TYPES)), 'Path suffix to how such paths are handled; `*` for all others.'),
 }
 /** LLM policies of a backend. */
 export const aiInCluster = object('AI policies', aiFields, { atLeastOneOf: [Object.keys(aiFields)] })

@@ -39,7 +39,7 @@ const patternEntry = shapes({
 const regexGuard = object('regex guard', {
   matches: opt(list(patternEntry), 'Patterns to look for.'),
   builtins: opt(list(oneOf(['Ssn', 'CreditCard', 'PhoneNumber', 'Email', 'CaSin'])), 'Built-in patterns to look for.'),
-  action: def(oneOf(['Mask', 'Reject']), 'Mask', 'What is done with what is found; responses are always masked.'),
+  action: def(oneOf(['Mask', 'Reject']), 'Mask', 'What happens to a match; responses are always masked.'),
 })
 
 const headerMatch = object(
@@ -53,10 +53,10 @@ const headerMatch = object(
 )
 function webhook(scope: CelScope) {
   return object('webhook guard', {
-    backendRef: req(backendRef, 'The service that is asked.'),
-    failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when it cannot be asked.'),
+    backendRef: req(backendRef, 'The service to call.'),
+    failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when it cannot be reached.'),
     headers: opt(headerExpressions(scope, 'any'), 'Header fields of the call: name to expression.'),
-    forwardHeaderMatches: opt(list(headerMatch), 'Client header fields that are sent along.'),
+    forwardHeaderMatches: opt(list(headerMatch), 'Client header fields to forward.'),
   })
 }
 
@@ -89,14 +89,14 @@ const requestGuard = object(
   'request guard',
   {
     regex: opt(regexGuard, 'Patterns in the text.'),
-    webhook: opt(webhook('llmRequest'), 'A service of your own.'),
+    webhook: opt(webhook('llmRequest'), 'A custom service.'),
     openAIModeration: opt(moderation, 'A moderation service.'),
     bedrockGuardrails: opt(bedrockGuardrails, 'A cloud guardrail service.'),
     googleModelArmor: opt(modelArmor, 'A cloud guardrail service.'),
-    response: opt(customResponse('request'), 'What the client gets when the guard rejects.'),
+    response: opt(customResponse('request'), 'Response to the client when the guard rejects.'),
     scope: opt(
       set(oneOf(['SystemPrompt', 'Messages', 'ToolOutput', 'ToolInput']), { min: 1, max: 4 }),
-      'Which parts of the request are looked at.',
+      'Parts of the request to inspect.',
     ),
   },
   {
@@ -121,10 +121,10 @@ const responseGuard = object(
   'response guard',
   {
     regex: opt(regexGuard, 'Patterns in the text.'),
-    webhook: opt(webhook('request'), 'A service of your own.'),
+    webhook: opt(webhook('request'), 'A custom service.'),
     bedrockGuardrails: opt(bedrockGuardrails, 'A cloud guardrail service.'),
     googleModelArmor: opt(modelArmor, 'A cloud guardrail service.'),
-    response: opt(customResponse('response'), 'What the client gets when the guard rejects.'),
+    response: opt(customResponse('response'), 'Response to the client when the guard rejects.'),
   },
   { exactlyOneOf: [['regex', 'webhook', 'bedrockGuardrails', 'googleModelArmor']] },
 )

@@ -42,19 +42,19 @@ const grpc = object('gRPC authorization', {
 })
 const http = object('HTTP authorization', {
   path: opt(cel('request', 'string'), 'Path of the check; the request’s own path when unset.'),
-  redirect: opt(cel('request', 'string'), 'Where a client is sent that the service refused.'),
+  redirect: opt(cel('request', 'string'), 'Where refused clients are redirected.'),
   body: opt(cel('request', 'any'), 'Body of the check.'),
-  allowedRequestHeaders: opt(headerNames, 'Header fields sent along; `Authorization` when unset.'),
+  allowedRequestHeaders: opt(headerNames, 'Header fields to send; `Authorization` when unset.'),
   addRequestHeaders: opt(headerExpressions('request', 'any'), 'Header fields of the check: name to expression.'),
-  allowedResponseHeaders: opt(headerNames, 'Header fields of the answer that go to the backend.'),
-  responseMetadata: opt(expressions('response'), 'Variables under `extauthz`: name to expression over the answer.'),
+  allowedResponseHeaders: opt(headerNames, 'Header fields of the response to forward to the backend.'),
+  responseMetadata: opt(expressions('response'), 'Variables under `extauthz`: name to expression over the response.'),
 })
 const cache = object('authorization cache', {
   key: req(
     list(cel('request', 'any'), { min: 1, max: 16 }),
-    'Parts of the key; they must cover all that the service decides on.',
+    'Parts of the cache key; they must cover everything that the decision depends on.',
   ),
-  ttl: req(cel('response', 'duration'), 'How long a decision is kept: a duration, or a time.'),
+  ttl: req(cel('response', 'duration'), 'How long a decision is cached: a duration, or a time.'),
   maxEntries: def(integer(1), 10000, 'Decisions kept.'),
 })
 
@@ -62,11 +62,11 @@ const authorizer = endpoint({ urlPath: true, what: 'The authorization service' }
 const extAuthFields: Members = {
   ...authorizer.fields,
   failureMode: def(oneOf(['FailClosed', 'FailOpen']), 'FailClosed', 'What happens when the service is unavailable.'),
-  grpc: opt(grpc, 'Asks over gRPC.'),
-  http: opt(http, 'Asks over HTTP; 200 allows.'),
+  grpc: opt(grpc, 'Calls the service over gRPC.'),
+  http: opt(http, 'Calls the service over HTTP; 200 allows.'),
   forwardBody: opt(
     object('forwarded body', { maxSize: req(byteQuantity, 'Larger bodies are refused.') }),
-    'Sends the request body along.',
+    'Also sends the request body.',
   ),
   cache: opt(cache, 'Keeps decisions.'),
 }
@@ -117,13 +117,13 @@ export const extAuthzInCluster: readonly ClusterForm[] = [
   {
     section: 'traffic',
     member: 'extAuth',
-    field: opt(extAuth, 'A service that decides about each request.'),
+    field: opt(extAuth, 'A service that authorizes each request.'),
     convert,
   },
   {
     section: 'backend',
     member: 'extAuth',
-    field: opt(backendExtAuth, 'A service that decides about each request to the backend.'),
+    field: opt(backendExtAuth, 'A service that authorizes each request to the backend.'),
     convert,
   },
 ]

@@ -8,7 +8,7 @@ import { shortString, tinyString } from '../../../schema/scalars.ts'
 
 export const attribute = object('attribute', {
   name: req(shortString, 'The name.'),
-  expression: req(cel('log', 'any'), 'Gives the value; a failure leaves the attribute out.'),
+  expression: req(cel('log', 'any'), 'Expression for the value; if it fails, the attribute is omitted.'),
 })
 export const attributes = object(
   'attributes',
@@ -21,7 +21,7 @@ export const attributes = object(
 export const collector = endpoint({ urlPath: true, what: 'The collector' })
 export const exportFields = {
   ...collector.fields,
-  protocol: def(oneOf(['GRPC', 'HTTP']), 'GRPC', 'How it is spoken to.'),
+  protocol: def(oneOf(['GRPC', 'HTTP']), 'GRPC', 'Protocol of the collector.'),
   path: opt(absolutePath, 'The path to send to, over HTTP.'),
 }
 export function exportRules(value: Record<string, unknown>): readonly ObjectProblem[] {

@@ -52,9 +52,9 @@ const awsAuth = object(
   {
     secretRef: opt(
       secretRef({ keys: [['accessKey'], ['secretKey']] }),
-      'A Secret with `accessKey`, `secretKey` and perhaps `sessionToken`; the environment is searched when unset.',
+      'A Secret with `accessKey`, `secretKey` and optionally `sessionToken`; the environment is searched when unset.',
     ),
-    assumeRole: opt(assumedRole, 'A role to take on.'),
+    assumeRole: opt(assumedRole, 'A role to assume.'),
     serviceName: opt(shortString, 'The service that requests are signed for.'),
     region: opt(shortString, 'The region that requests are signed for.'),
   },
@@ -88,7 +88,7 @@ const gcpAuth = object(
   'Google auth',
   {
     type: opt(oneOf(['AccessToken', 'IdToken']), 'The type of token.'),
-    audience: opt(shortString, 'Who the ID token is for.'),
+    audience: opt(shortString, 'Audience of the ID token.'),
     secretRef: opt(
       secretRef({ key: 'credentials.json' }),
       'A Secret with a service account key; the environment is searched when unset.',
@@ -119,7 +119,7 @@ const jwtSign = object('JWT signing', {
 const kinds = {
   key: opt(inlineKey, 'The credential itself; prefer `secretRef`.'),
   secretRef: opt(secretRef({ key: 'Authorization' }), 'A Secret that holds the credential.'),
-  passthrough: opt(empty('passthrough'), 'Sends on the client’s credential that a policy has verified and removed.'),
+  passthrough: opt(empty('passthrough'), 'Forwards the client’s credential that a policy has verified and removed.'),
   aws: opt(awsAuth, 'Signs requests for AWS.'),
   azure: opt(azureAuth, 'Azure tokens.'),
   gcp: opt(gcpAuth, 'Google tokens.'),
@@ -134,7 +134,7 @@ const common = {
     credentialLocation,
     'Where `key`, `secretRef` or `passthrough` is written; `Authorization: Bearer` when unset.',
   ),
-  credentials: opt(list(extra, { min: 1, max: 8 }), 'Further credentials, each at its own place.'),
+  credentials: opt(list(extra, { min: 1, max: 8 }), 'Further credentials, each with its own location.'),
 }
 
 const LOCATED = ['key', 'secretRef', 'passthrough']

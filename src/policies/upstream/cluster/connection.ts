@@ -9,17 +9,17 @@ import { type ClusterContext, defined, type Policies, pick, strings } from '../.
 // Backend connection settings in resources, and their translation.
 
 export const keepalive = object('keepalive', {
-  retries: def(integer(1, 64), 9, 'Probes without an answer after which the connection is given up.'),
+  retries: def(integer(1, 64), 9, 'Unanswered probes after which the connection is closed.'),
   time: def(resourceDuration(1000), '180s', 'Idle time before the first probe.'),
   interval: def(resourceDuration(1000), '180s', 'Time between probes.'),
 })
 const tcp = object('TCP settings', {
-  connectTimeout: opt(resourceDuration(100), 'How long a connection may take to open.'),
+  connectTimeout: opt(resourceDuration(100), 'Timeout for opening a connection.'),
   keepalive: opt(keepalive, 'Probes on idle connections.'),
 })
 const http = object('HTTP settings', {
-  version: opt(oneOf(['HTTP1', 'HTTP2']), 'The HTTP version to speak.'),
-  requestTimeout: opt(resourceDuration(1), 'How long the whole reply may take.'),
+  version: opt(oneOf(['HTTP1', 'HTTP2']), 'The HTTP version to use.'),
+  requestTimeout: opt(resourceDuration(1), 'Timeout for the whole reply.'),
 })
 
 export const KEY_EXCHANGE_GROUPS = ['P-256', 'P-384', 'X25519', 'X25519_MLKEM768'] as const
@@ -44,7 +44,7 @@ export const tls = object(
   {
     mtlsCertificateRef: opt(
       list(secretRef({ keys: [['tls.crt'], ['tls.key']] }), { max: 1 }),
-      'A Secret with the client certificate: `tls.crt`, `tls.key`, perhaps `ca.cert`.',
+      'A Secret with the client certificate: `tls.crt`, `tls.key`, optionally `ca.cert`.',
     ),
     caCertificateRefs: opt(
       list(caCertificateRef, { max: 1 }),
@@ -52,9 +52,9 @@ export const tls = object(
     ),
     insecureSkipVerify: opt(oneOf(['All', 'Hostname']), 'What is not verified.'),
     sni: opt(serverName, 'The server name sent; the destination’s host name when unset.'),
-    verifySubjectAltNames: opt(list(shortString, { min: 1, max: 16 }), 'Names that the certificate may have.'),
-    alpnProtocols: opt(list(tinyString, { min: 1, max: 16 }), 'Protocols offered; `h2` and `http/1.1` when unset.'),
-    keyExchangeGroups: opt(list(oneOf(KEY_EXCHANGE_GROUPS)), 'Key exchange groups, the preferred first.'),
+    verifySubjectAltNames: opt(list(shortString, { min: 1, max: 16 }), 'Accepted names in the certificate.'),
+    alpnProtocols: opt(list(tinyString, { min: 1, max: 16 }), 'Protocols to offer; `h2` and `http/1.1` when unset.'),
+    keyExchangeGroups: opt(list(oneOf(KEY_EXCHANGE_GROUPS)), 'Key exchange groups in order of preference.'),
     certificateSource: def(oneOf(['Inline', 'SPIFFE']), 'Inline', 'Where the certificates come from.'),
   },
   {
@@ -77,9 +77,9 @@ const proxyServer = endpoint({ urlPath: false, what: 'The proxy server' })
 export const tunnel = object('tunnel', proxyServer.fields, { exactlyOneOf: [proxyServer.group] })
 
 const eviction = object('eviction', {
-  duration: def(resourceDuration(1000), '3s', 'How long the backend gets no requests.'),
-  restoreHealth: opt(integer(0, 100), 'Health in percent with which it comes back.'),
-  consecutiveFailures: opt(integer(0), 'Unhealthy responses in a row that evict.'),
+  duration: def(resourceDuration(1000), '3s', 'How long the backend is evicted.'),
+  restoreHealth: opt(integer(0, 100), 'Health in percent after the eviction.'),
+  consecutiveFailures: opt(integer(0), 'Consecutive unhealthy responses that cause eviction.'),
   healthThreshold: opt(integer(0, 100), 'Health in percent below which it is evicted.'),
 })
 export const health = object('health policy', {
@@ -87,15 +87,15 @@ export const health = object('health policy', {
     cel('response', 'bool'),
     'True marks a response as unhealthy; any 5xx or connection failure when unset.',
   ),
-  eviction: opt(eviction, 'Takes unhealthy backends out for a while.'),
+  eviction: opt(eviction, 'Evicts unhealthy backends for a while.'),
 })
 
 /** Also accepted by policies on guard services. */
 export const connectionFields = {
   tcp: opt(tcp, 'TCP connections to the backend.'),
-  tls: opt(tls, 'TLS to the backend; its presence turns TLS on.'),
+  tls: opt(tls, 'TLS to the backend; setting it enables TLS.'),
   http: opt(http, 'HTTP to the backend.'),
-  tunnel: opt(tunnel, 'A proxy server on the way to the backend.'),
+  tunnel: opt(tunnel, 'A proxy server in front of the backend.'),
 }
 
 export function convertTcp(part: Fields): Policies {

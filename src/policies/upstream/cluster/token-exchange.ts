@@ -26,11 +26,11 @@ const privateKeyJwt = object(
   'private key JWT',
   {
     signingKeyRef: req(secretRef({ key: 'signingKey' }), 'A Secret with the private key.'),
-    assertionAudience: req(string({ min: 1 }), 'Who the assertion is for.'),
+    assertionAudience: req(string({ min: 1 }), 'Audience of the assertion.'),
     alg: def(oneOf(SIGNING_ALGORITHMS), 'RS256', 'The algorithm.'),
     kid: opt(string({ min: 1 }), 'The key identifier.'),
     certificateRef: opt(secretRef({ key: 'certificate' }), 'A Secret with the certificate of the key.'),
-    certificateHeader: opt(oneOf(['x5c', 'x5t#S256']), 'How the certificate is sent along.'),
+    certificateHeader: opt(oneOf(['x5c', 'x5t#S256']), 'How the certificate is sent.'),
   },
   {
     check: value => {
@@ -58,7 +58,7 @@ const clientAuth = object(
     method: def(
       oneOf(['ClientSecretBasic', 'ClientSecretPost', 'PrivateKeyJwt']),
       'ClientSecretBasic',
-      'How the client proves who it is.',
+      'How the client authenticates.',
     ),
     privateKeyJwt: opt(privateKeyJwt, 'The key for `PrivateKeyJwt`.'),
   },
@@ -99,13 +99,13 @@ const tokenType = string({
   form: `one of ${BUILT_IN.join(', ')} or an absolute URI`,
 })
 const subjectToken = object('subject token', {
-  source: opt(credentialSource, 'Where the token is read; `Authorization: Bearer` when unset.'),
+  source: opt(credentialSource, 'Where to read the token; `Authorization: Bearer` when unset.'),
   tokenType: opt(tokenType, 'Its type; `AccessToken` when unset.'),
 })
 const actorToken = object(
   'actor token',
   {
-    source: req(credentialSource, 'Where the token is read.'),
+    source: req(credentialSource, 'Where to read the token.'),
     tokenType: opt(tokenType, 'Its type; `AccessToken` when unset.'),
     mayAct: opt(oneOf(['Required']), 'The subject token must name the actor.'),
   },
@@ -126,10 +126,10 @@ const actorToken = object(
 const cache = object('token cache', {
   inMemory: opt(
     object('in-memory token cache', {
-      maxEntries: def(integer(0), 8192, 'Tokens kept; 0 keeps none.'),
-      defaultTtl: def(resourceDuration(1000), '300s', 'How long a token is kept whose answer does not say.'),
+      maxEntries: def(integer(0), 8192, 'Number of tokens to cache; 0 caches none.'),
+      defaultTtl: def(resourceDuration(1000), '300s', 'Lifetime of tokens whose response gives none.'),
     }),
-    'Keeps tokens in memory.',
+    'Caches tokens in memory.',
   ),
 })
 
@@ -152,16 +152,16 @@ export const tokenExchange = object(
     ...server.fields,
     path,
     grantType: def(oneOf(['TokenExchange', 'JwtBearer']), 'TokenExchange', 'The grant.'),
-    subjectToken: opt(subjectToken, 'The token that is exchanged.'),
-    actorToken: opt(actorToken, 'The token of the party that acts.'),
-    audiences: opt(texts, 'Who the new token is for.'),
-    scopes: opt(plainTexts, 'Scopes asked for.'),
-    resources: opt(plainTexts, 'Resources asked for.'),
-    requestedTokenType: opt(oneOf(['AccessToken', 'Jwt', 'IdToken', 'IdJag']), 'The type of token asked for.'),
+    subjectToken: opt(subjectToken, 'The token to exchange.'),
+    actorToken: opt(actorToken, 'The token of the acting party.'),
+    audiences: opt(texts, 'Audience of the new token.'),
+    scopes: opt(plainTexts, 'Requested scopes.'),
+    resources: opt(plainTexts, 'Requested resources.'),
+    requestedTokenType: opt(oneOf(['AccessToken', 'Jwt', 'IdToken', 'IdJag']), 'The requested type of token.'),
     additionalParams: opt(map(cel('request', 'any'), { max: 64 }), 'Further form parameters: name to expression.'),
-    clientAuth: opt(clientAuth, 'How the gateway proves who it is at the token endpoint.'),
+    clientAuth: opt(clientAuth, 'How the gateway authenticates at the token endpoint.'),
     location: opt(credentialLocation, 'Where the new token is written.'),
-    cache: opt(cache, 'How long tokens are kept.'),
+    cache: opt(cache, 'How long tokens are cached.'),
   },
   {
     exactlyOneOf: [server.group],
@@ -200,14 +200,14 @@ const authority = object(
 export const crossAppAccess: Schema<unknown> = object(
   'cross-app access',
   {
-    identityProvider: req(authority, 'Where the identity assertion comes from.'),
-    resourceAuthorizationServer: req(authority, 'Where it is exchanged.'),
-    audience: req(shortString, 'Who the assertion is for.'),
-    resources: opt(plainTexts, 'Resources asked for.'),
-    scopes: opt(plainTexts, 'Scopes asked for.'),
+    identityProvider: req(authority, 'Server that issues the identity assertion.'),
+    resourceAuthorizationServer: req(authority, 'Server where it is exchanged.'),
+    audience: req(shortString, 'Audience of the assertion.'),
+    resources: opt(plainTexts, 'Requested resources.'),
+    scopes: opt(plainTexts, 'Requested scopes.'),
     accessTokenScopes: opt(list(string({ min: 1 }), { max: 64 }), 'Scopes of the access token.'),
     subjectToken: opt(subjectToken, 'The token that proves the identity; an ID token when unset.'),
-    cache: opt(cache, 'How long tokens are kept.'),
+    cache: opt(cache, 'How long tokens are cached.'),
   },
   {
     check: value => {
