@@ -35,7 +35,9 @@ describe('parsePasswordFile', () => {
 
   test('a user that comes twice is named', () => {
     const line = 'a:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g='
-    expect(parsePasswordFile(`${line}\n${line}`).problems).toEqual([expect.stringContaining('line 2 repeats an earlier user')])
+    expect(parsePasswordFile(`${line}\n${line}`).problems).toEqual([
+      expect.stringContaining('line 2 repeats an earlier user'),
+    ])
   })
 })
 

@@ -210,7 +210,7 @@ describe('when there is nothing to record', () => {
 
   test.each([
     [['--where', 'request.path =='], 'invalid expression'],
-    [['--where', 'jwt.sub == "a"'], 'jwt is not known yet'],
+    [['--where', 'jwt.sub == "a"'], 'jwt is not available when requests are selected'],
     [['--where', ' '], '--where is empty'],
     [['--limit', '0'], '--limit'],
     [['--for', '2h'], 'at most 1h'],
