@@ -542,6 +542,11 @@ export const CODES = {
     'MCP clients that find no sign-in page',
     'Refusals of `mcpAuthentication` point clients to a document below `/.well-known/` that leads to the sign-in page. No route matches its path, so clients get 404 and give up. Add the match to the route of the endpoint.',
   ),
+  GW594: entry(
+    'warning',
+    'guards without an LLM',
+    'Prompt guards inspect requests to LLMs and their replies. No backend of the route is one, so requests pass unchecked. Move the guards to the route of the LLM, or write the backend as `ai`.',
+  ),
   GW601: entry(
     'warning',
     'not served yet',

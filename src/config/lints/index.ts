@@ -8,7 +8,7 @@ import { hiddenOverride } from './ai/hidden-override.ts'
 import { mcpKinds, mcpNames } from './ai/mcp-names.ts'
 import { mcpPrefix } from './ai/mcp-prefix.ts'
 import { missingCommand } from './ai/missing-command.ts'
-import { rejectOnReply, unguardedStreams } from './ai/prompt-guards.ts'
+import { guardsWithoutModel, rejectOnReply, unguardedStreams } from './ai/prompt-guards.ts'
 import { constantCondition } from './constant-condition.ts'
 import { deprecatedField } from './deprecated-field.ts'
 import { bodyTotal } from './limits/body-total.ts'
@@ -84,6 +84,7 @@ const LINTS: readonly Lint[] = [
   hiddenOverride,
   rejectOnReply,
   unguardedStreams,
+  guardsWithoutModel,
   failsOpen,
   unverifiedTls,
   signInReturn,

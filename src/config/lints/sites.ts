@@ -117,3 +117,14 @@ export function kindsByRoute(config: Standalone): (route: RouteSpec) => ('mcp' |
       return found.mcp ? 'mcp' : found.ai ? 'ai' : 'other'
     })
 }
+
+/** Policies that hold only for routes without an LLM behind them. */
+export function policiesWithoutModel(config: Standalone): readonly (Policies | undefined)[] {
+  const kindsBehind = kindsByRoute(config)
+  const policiesFor = policiesByRoute(config)
+  const [withModel, without] = [true, false].map(wanted => {
+    const routes = routesOf(config).filter(route => kindsBehind(route).includes('ai') === wanted)
+    return new Set(routes.flatMap(route => [route.policies as Policies | undefined, ...policiesFor(route)]))
+  }) as [Set<Policies | undefined>, Set<Policies | undefined>]
+  return [...without].filter(policies => !withModel.has(policies))
+}

@@ -1,5 +1,5 @@
 import type { Lint } from '../lint.ts'
-import { promptGuards } from '../sites.ts'
+import { policiesWithoutModel, promptGuards } from '../sites.ts'
 
 /** GW507: a response guard configured to reject, which it never does. */
 export const rejectOnReply: Lint = file => {
@@ -29,6 +29,23 @@ export const unguardedStreams: Lint = file => {
       at: 'key',
       label: 'for whole replies only',
       help: 'add `streaming: Enabled` beside it',
+    })
+  }
+}
+
+/** GW594: guards where no LLM is called, so that they never run. */
+export const guardsWithoutModel: Lint = file => {
+  if (!file.sites.some(({ policies }) => policies.ai?.promptGuard)) return
+  for (const policies of policiesWithoutModel(file.config)) {
+    const guard = policies?.ai?.promptGuard
+    if (!guard) continue
+    file.report({
+      code: 'GW594',
+      message: 'these guards never run: no backend of this route is an LLM',
+      path: file.pathOf(guard),
+      at: 'key',
+      label: 'requests pass unchecked',
+      help: 'move them to the route of the LLM, or write the backend as `ai`',
     })
   }
 }

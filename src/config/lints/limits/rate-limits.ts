@@ -1,5 +1,5 @@
 import type { Lint, Policies } from '../lint.ts'
-import { kindsByRoute, policiesByRoute, routesOf } from '../sites.ts'
+import { policiesWithoutModel } from '../sites.ts'
 
 interface Limit {
   readonly maxTokens?: number
@@ -34,14 +34,7 @@ export const emptyBucket: Lint = file => {
 export const tokensWithoutModel: Lint = file => {
   const places = [...file.sites.map(site => site.policies), file.config.mcp?.policies]
   if (!places.some(policies => limitsOf(policies?.localRateLimit).some(countsTokens))) return
-  const kindsBehind = kindsByRoute(file.config)
-  const policiesFor = policiesByRoute(file.config)
-  const [withModel, without] = [true, false].map(wanted => {
-    const routes = routesOf(file.config).filter(route => kindsBehind(route).includes('ai') === wanted)
-    return new Set(routes.flatMap(route => [route.policies, ...policiesFor(route)]))
-  }) as [Set<Policies | undefined>, Set<Policies | undefined>]
-  for (const policies of [...without, file.config.mcp?.policies]) {
-    if (withModel.has(policies)) continue
+  for (const policies of [...policiesWithoutModel(file.config), file.config.mcp?.policies]) {
     for (const limit of limitsOf(policies?.localRateLimit)) {
       if (!countsTokens(limit)) continue
       file.report({
