@@ -18,7 +18,7 @@ export const translateFlags = {
   gateway: Flags.string({ helpValue: 'NS/NAME', summary: 'Translate one Gateway only.' }),
   strict: Flags.boolean({ summary: 'Treat every loss as an error.' }),
   partial: Flags.boolean({ summary: 'Assume that names missing from the input exist elsewhere.' }),
-  'with-secrets': Flags.boolean({ summary: 'Write the values of Secrets instead of references.' }),
+  'with-secrets': Flags.boolean({ summary: 'Write the values of Secrets instead of placeholders.' }),
   'files-dir': Flags.string({
     helpValue: 'DIR',
     summary: 'Write certificates and CA bundles to this directory and refer to them.',
