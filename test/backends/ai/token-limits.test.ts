@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { writeFrames } from '../../../src/llm/framing/event-stream-frames.ts'
 import { ManualClock } from '../../engine/manual-clock.ts'
 import { type Plain, startEnvoyServices } from '../../helpers/envoy-services.ts'
 import { startGateway } from '../../helpers/gateway.ts'
@@ -112,12 +113,8 @@ binds: [{port: 8080, listeners: [{routes: [{
       {entries: [{key: all, value: '"1"'}], type: tokens}]}`
     await using at = await section(limit)
     at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [], ...usage(16, 4) }))
-    const hits = () =>
-      service.asked.map(
-        request => ((request as Plain).descriptors as { hitsAddend?: { value?: number } }[])[0]?.hitsAddend?.value,
-      )
     expect((await at.ask()).status).toBe(200)
-    await expect.poll(hits).toEqual([0, 15, 5].map(value => value || undefined))
+    await expect.poll(() => hitsOf(service)).toEqual([0, 15, 5].map(value => value || undefined))
     expect((await at.ask()).status).toBe(429)
     expect(at.upstream.seen).toHaveLength(1)
   })
@@ -131,3 +128,93 @@ test('a call that only counts uses no tokens', async () => {
   }
   expect((await at.ask()).left).toBe('10')
 })
+
+describe('tokens of a reply, local and global', () => {
+  /** Of the provider's: 5 sent, 10 read from its cache, 3 written to it, 2 said. */
+  const CACHED = { input_tokens: 5, cache_read_input_tokens: 10, cache_creation_input_tokens: 3 }
+  const named = (type: string, rest: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`
+  const STARTED =
+    named('message_start', { message: { id: 'm', role: 'assistant', content: [], model: 'c', usage: CACHED } }) +
+    named('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }) +
+    named('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } })
+  const ENDED =
+    named('content_block_stop', { index: 0 }) +
+    named('message_delta', { delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } }) +
+    named('message_stop', {})
+  const chunk = (rest: object) => `data: ${JSON.stringify({ id: 'c', model: 'g', ...rest })}\n\n`
+  const CHUNKS =
+    chunk({ choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] }) +
+    chunk({
+      choices: [],
+      usage: { prompt_tokens: 18, completion_tokens: 2, prompt_tokens_details: { cached_tokens: 10 } },
+    }) +
+    'data: [DONE]\n\n'
+  const FRAMES = writeFrames(
+    [
+      { messageStart: { role: 'assistant' } },
+      { contentBlockDelta: { contentBlockIndex: 0, delta: { text: 'Hi' } } },
+      { messageStop: { stopReason: 'end_turn' } },
+      {
+        metadata: { usage: { inputTokens: 5, outputTokens: 2, cacheReadInputTokens: 10, cacheWriteInputTokens: 3 } },
+      },
+    ]
+      .map(event => `${JSON.stringify(event)}\n`)
+      .join(''),
+  )
+  const QUESTIONS: Record<string, object> = {
+    [CHAT]: { ...QUESTION, stream: true },
+    '/v1/messages': { model: 'm', max_tokens: 9, stream: true, messages: QUESTION.messages },
+  }
+  const EVENTS = 'text/event-stream'
+
+  test.each([
+    ['openAI', CHAT, EVENTS, CHUNKS],
+    ['openAI', '/v1/messages', EVENTS, CHUNKS],
+    ['anthropic', '/v1/messages', EVENTS, STARTED + ENDED],
+    ['anthropic', CHAT, EVENTS, STARTED + ENDED],
+    ['bedrock', CHAT, 'application/vnd.amazon.eventstream', FRAMES],
+  ])('that %s streams to a client of %s are counted with those of the cache', async (provider, path, type, stream) => {
+    await using service = await startEnvoyServices({ shouldRateLimit: () => ({ overallCode: 1 }) })
+    await using upstream = await startOpenAiServer()
+    upstream.answer((_req, res) => res.writeHead(200, { 'content-type': type }).end(stream))
+    await using gateway = await startGateway(
+      `
+llm:
+  port: 4000
+  models: [{name: "*", provider: ${provider}, params: {baseUrl: "${upstream.url}", model: m}}]
+  policies:
+    ${bucket(15)}
+    remoteRateLimit: {host: '${service.host}', domain: shop, descriptors: [
+      {entries: [{key: all, value: '"1"'}], type: tokens}]}`,
+      { clock: new ManualClock(), env: { AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE', AWS_SECRET_ACCESS_KEY: 'secret' } },
+    )
+    const ask = () => fetch(gateway.url(4000) + path, { method: 'POST', body: JSON.stringify(QUESTIONS[path]) })
+    const first = await ask()
+    expect([first.status, await first.text()]).toEqual([200, expect.stringContaining('Hi')])
+    await expect.poll(() => hitsOf(service)).toEqual([undefined, 20])
+    expect((await ask()).status).toBe(429)
+  })
+
+  test('of which the client hears only the beginning are counted as far as the provider told', async () => {
+    await using upstream = await startOpenAiServer()
+    upstream.answer((_req, res) => res.writeHead(200, { 'content-type': EVENTS }).write(STARTED))
+    await using gateway = await startGateway(
+      `llm: {port: 4000, models: [{name: "*", provider: anthropic, params: {baseUrl: "${upstream.url}"}}], policies: {${bucket(18)}}}`,
+      { clock: new ManualClock() },
+    )
+    const ask = (signal?: AbortSignal) =>
+      fetch(gateway.url(4000) + CHAT, { method: 'POST', body: JSON.stringify(QUESTIONS[CHAT]), signal: signal ?? null })
+    const leaving = new AbortController()
+    const reply = await ask(leaving.signal)
+    await reply.body?.getReader().read()
+    leaving.abort()
+    await upstream.seen[0]?.cutOff
+    expect((await ask()).status).toBe(429)
+  })
+})
+
+function hitsOf({ asked }: { readonly asked: readonly unknown[] }): (number | undefined)[] {
+  return asked.map(
+    request => ((request as Plain).descriptors as { hitsAddend?: { value?: number } }[])[0]?.hitsAddend?.value,
+  )
+}

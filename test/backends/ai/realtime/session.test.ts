@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ManualClock } from '../../../engine/manual-clock.ts'
+import { startEnvoyServices } from '../../../helpers/envoy-services.ts'
 import { startGateway, type TestGateway } from '../../../helpers/gateway.ts'
 import {
   type RealtimeEvent,
@@ -133,6 +134,28 @@ llm:
     await again.until('session.created')
     again.socket.close()
     await again.closed
+  })
+
+  test('asks a service with what each response has used, and ends when that says no', async () => {
+    await using server = await startRealtimeServer()
+    await using service = await startEnvoyServices({
+      shouldRateLimit: ({ descriptors }) => {
+        hits.push(Number(descriptors[0].hitsAddend?.value ?? 0))
+        return { overallCode: hits.reduce((sum, each) => sum + each) > 50 ? 2 : 1 }
+      },
+    })
+    const hits: number[] = []
+    const budget = `  policies: {remoteRateLimit: {host: '${service.host}', domain: shop, descriptors: [
+      {entries: [{key: all, value: '"1"'}], type: tokens}]}}`
+    await using gateway = await start(server, '', budget)
+    const client = await open(gateway)
+    client.say({ type: 'response.create' })
+    await client.until('response.done')
+    client.say({ type: 'response.create' })
+    const { code, reason } = await client.closed
+    expect([code, reason]).toEqual([1008, 'rate limit exceeded'])
+    await expect(open(gateway)).rejects.toBeDefined()
+    expect(hits).toEqual([0, 30, 30, 0])
   })
 })
 
