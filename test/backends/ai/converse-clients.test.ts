@@ -13,11 +13,13 @@ function gatewayTo(provider: string, { url }: OpenAiServer, more = '') {
   })
 }
 
-function ask(gateway: TestGateway, operation: string): Promise<Response> {
+const HI = { messages: [{ role: 'user', content: [{ text: 'Hi' }] }] }
+
+function ask(gateway: TestGateway, operation: string, body: object = HI): Promise<Response> {
   return fetch(`${gateway.url(4000)}/model/m/${operation}`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', authorization: 'AWS4-HMAC-SHA256 Credential=OF-THE-CLIENT' },
-    body: JSON.stringify({ messages: [{ role: 'user', content: [{ text: 'Hi' }] }] }),
+    body: JSON.stringify(body),
   })
 }
 
@@ -48,10 +50,7 @@ describe("a client of Bedrock's runtime", () => {
     await using gateway = await gatewayTo('bedrock', upstream)
     expect(Buffer.from(await (await ask(gateway, 'converse-stream')).arrayBuffer())).toEqual(sent)
     const [seen] = upstream.seen
-    expect([seen?.path, JSON.parse(seen?.body ?? '')]).toEqual([
-      '/model/real%3A0/converse-stream',
-      { messages: [{ role: 'user', content: [{ text: 'Hi' }] }] },
-    ])
+    expect([seen?.path, JSON.parse(seen?.body ?? '')]).toEqual(['/model/real%3A0/converse-stream', HI])
     expect(seen?.headers.authorization).toMatch(/Credential=AKIDEXAMPLE\//)
   })
 
@@ -93,13 +92,159 @@ describe("a client of Bedrock's runtime", () => {
       { __type: expect.stringMatching(/^(?:ThrottlingException|ServiceQuotaExceededException)$/), message: 'slow' },
     ])
   })
+})
 
-  test('is refused where there are guards, which cannot read the format', async () => {
+describe('guards read what it says and hears', () => {
+  const MASK = '{regex: {action: mask, rules: [{pattern: secret}]}}'
+  const REJECT = '{regex: {action: reject, rules: [{pattern: secret}]}, rejection: {body: not that}}'
+  const guards = (guard: string) => {
+    const scoped = (...scopes: string[]) => (/regex/.test(guard) ? guard.replace('{', `{scope: [${scopes}], `) : guard)
+    const all = scoped('systemPrompt', 'messages', 'toolInput', 'toolOutput')
+    return `, guardrails: {streaming: Enabled, request: [${all}], response: [${scoped('messages', 'toolInput')}]}`
+  }
+  /** In pieces that no chunk shows whole. */
+  const SECRETS = lines(
+    { messageStart: { role: 'assistant' } },
+    { contentBlockDelta: { contentBlockIndex: 0, delta: { reasoningContent: { text: 'my sec' } } } },
+    { contentBlockDelta: { contentBlockIndex: 0, delta: { reasoningContent: { text: 'ret' } } } },
+    { contentBlockDelta: { contentBlockIndex: 0, delta: { reasoningContent: { signature: 'c2ln' } } } },
+    { contentBlockStop: { contentBlockIndex: 0 } },
+    { contentBlockDelta: { contentBlockIndex: 1, delta: { text: 'no s' } } },
+    { contentBlockDelta: { contentBlockIndex: 1, delta: { text: 'ecret' } } },
+    { contentBlockStop: { contentBlockIndex: 1 } },
+    { contentBlockStart: { contentBlockIndex: 2, start: { toolUse: { toolUseId: 't', name: 'f' } } } },
+    { contentBlockDelta: { contentBlockIndex: 2, delta: { toolUse: { input: '{"a":"secr' } } } },
+    { contentBlockDelta: { contentBlockIndex: 2, delta: { toolUse: { input: 'et"}' } } } },
+    { contentBlockStop: { contentBlockIndex: 2 } },
+    { messageStop: { stopReason: 'tool_use', additionalModelResponseFields: { said: 'secret' } } },
+    { metadata: { usage: { inputTokens: 4, outputTokens: 2, totalTokens: 6 } } },
+  )
+  const hidden = (text: string) => text.replaceAll('secret', '<masked>')
+
+  test('in a request, wherever the text stands', async () => {
     await using upstream = await startOpenAiServer()
-    const guards = ', guardrails: {request: [{regex: {action: mask, rules: [{pattern: x}]}}]}'
-    await using gateway = await gatewayTo('bedrock', upstream, guards)
-    const reply = await ask(gateway, 'converse')
-    expect([reply.status, await reply.text()]).toEqual([403, expect.stringContaining('guards cannot read `converse`')])
+    upstream.answer((_req, res) => sendJson(res, 200, { output: { message: { content: [] } }, stopReason: 'end_turn' }))
+    await using gateway = await gatewayTo('bedrock', upstream, guards(MASK))
+    const body = {
+      system: [{ text: 'secret' }, { guardContent: { text: { text: 'secret' } } }],
+      messages: [
+        {
+          role: 'user',
+          content: [
+            { text: 'a secret' },
+            { image: { format: 'png', source: { bytes: 'secret==' } } },
+            { document: { name: 'secret', context: 'secret', format: 'txt', source: { text: 'secret' } } },
+            { video: { source: { s3Location: { uri: 's3://secret' } } } },
+            { searchResult: { source: 'x', title: 'secret', content: [{ text: 'secret' }] } },
+          ],
+        },
+        {
+          role: 'assistant',
+          content: [
+            { reasoningContent: { reasoningText: { text: 'signed secret', signature: 'c2ln' } } },
+            { reasoningContent: { reasoningText: { text: 'a secret' } } },
+            { toolUse: { toolUseId: 't', name: 'f', input: { a: ['secret'] } } },
+          ],
+        },
+        {
+          role: 'user',
+          content: [{ toolResult: { toolUseId: 't', content: [{ text: 'secret' }, { json: { a: 'secret' } }] } }],
+        },
+      ],
+      promptVariables: { name: { text: 'secret' } },
+    }
+    expect((await ask(gateway, 'converse', body)).status).toBe(200)
+    const kept = ['secret==', 's3://secret', 'signed secret']
+    const wanted = kept.reduce((text, each) => text.replace(hidden(each), each), hidden(JSON.stringify(body)))
+    expect(JSON.parse(upstream.seen[0]?.body ?? '')).toEqual(JSON.parse(wanted))
+  })
+
+  test('in a reply', async () => {
+    await using upstream = await startOpenAiServer()
+    const content = [
+      { reasoningContent: { reasoningText: { text: 'my secret', signature: 'c2ln' } } },
+      { text: 'no secret' },
+      { toolUse: { toolUseId: 't', name: 'f', input: { a: 'secret' } } },
+    ]
+    upstream.answer((_req, res) =>
+      sendJson(res, 200, { output: { message: { role: 'assistant', content } }, stopReason: 'tool_use' }),
+    )
+    await using gateway = await gatewayTo('bedrock', upstream, guards(MASK))
+    expect(await (await ask(gateway, 'converse')).json()).toMatchObject({
+      output: {
+        message: {
+          content: [
+            { reasoningContent: { reasoningText: { text: 'my <masked>' } } },
+            { text: 'no <masked>' },
+            { toolUse: { input: { a: '<masked>' } } },
+          ],
+        },
+      },
+    })
+  })
+
+  test('in a stream of frames, over their borders and byte by byte', async () => {
+    await using upstream = await startOpenAiServer()
+    const sent = writeFrames(SECRETS)
+    upstream.answer((_req, res) => {
+      res.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' })
+      for (let at = 0; at < sent.length; at += 7) res.write(sent.subarray(at, at + 7))
+      res.end()
+    })
+    await using gateway = await gatewayTo('bedrock', upstream, guards(MASK))
+    const frames = await framesOf(await ask(gateway, 'converse-stream'))
+    const events = frames.map(({ data }) => JSON.parse(data))
+    const said = (index: number, of: (delta: Record<string, never>) => string | undefined) =>
+      events
+        .filter(event => event.contentBlockIndex === index)
+        .map(({ delta }) => (delta && of(delta)) ?? '')
+        .join('')
+    expect(said(0, ({ reasoningContent }) => reasoningContent?.['text'])).toBe('my <masked>')
+    expect(said(1, ({ text }) => text)).toBe('no <masked>')
+    expect(said(2, ({ toolUse }) => toolUse?.['input'])).toBe('{"a":"<masked>"}')
+    expect(events.at(-2)).toEqual({ stopReason: 'tool_use', additionalModelResponseFields: { said: '<masked>' } })
+    expect(frames.at(-1)).toMatchObject({ name: 'metadata' })
+  })
+
+  test('in the frames that a provider of another format is converted to, and ends them with an exception', async () => {
+    await using upstream = await startOpenAiServer()
+    const chunk = (content: string) =>
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
+    upstream.answer((_req, res) =>
+      res
+        .writeHead(200, { 'content-type': 'text/event-stream' })
+        .end(chunk('first '.repeat(300)) + chunk('a sec') + chunk('ret')),
+    )
+    await using service = await startOpenAiServer()
+    service.answer((_req, res, body) =>
+      sendJson(res, 200, { action: body.includes('secret') ? { body: 'not that', status_code: 451 } : {} }),
+    )
+    const webhook = `{webhook: {target: {host: "127.0.0.1:${service.port}"}}}`
+    await using gateway = await gatewayTo('openAI', upstream, guards(webhook))
+    const frames = await framesOf(await ask(gateway, 'converse-stream'))
+    expect(frames.at(-1)).toMatchObject({
+      name: expect.stringMatching(/Exception$/),
+      data: expect.stringContaining('not that'),
+    })
+    expect(JSON.stringify(frames)).not.toContain('secret')
+  })
+
+  test('and refuse it', async () => {
+    await using upstream = await startOpenAiServer()
+    await using gateway = await gatewayTo('bedrock', upstream, guards(REJECT))
+    const reply = await ask(gateway, 'converse', { messages: [{ role: 'user', content: [{ text: 'secret' }] }] })
+    expect([reply.status, await reply.text()]).toEqual([403, 'not that'])
     expect(upstream.seen).toEqual([])
+  })
+
+  test('and let no frame pass that is cut', async () => {
+    await using upstream = await startOpenAiServer()
+    const sent = writeFrames(SECRETS).subarray(0, -3)
+    upstream.answer((_req, res) =>
+      res.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' }).end(sent),
+    )
+    await using gateway = await gatewayTo('bedrock', upstream, guards(MASK))
+    const frames = await framesOf(await ask(gateway, 'converse-stream'))
+    expect(frames.at(-1)?.name).toBe('internalServerException')
   })
 })

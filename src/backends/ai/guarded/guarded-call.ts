@@ -1,8 +1,6 @@
-import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange } from '../../../http/exchange.ts'
 import type { ResponseHandler } from '../../../http/transport.ts'
 import type { Format } from '../../../llm/formats/format.ts'
-import { isChatFormat } from '../../../llm/formats/target-format.ts'
 import { formatTexts } from '../../../llm/formats/texts.ts'
 import type { Guards, Refusal } from '../../../llm/guards/guard.ts'
 import { guardRequest } from '../../../llm/guards/guard-body.ts'
@@ -36,11 +34,6 @@ export function guarded(
   send: (on: ResponseHandler) => void,
 ): void {
   const texts = guards && formatTexts(format.name)
-  if (guards !== undefined && texts === undefined && isChatFormat(format.name)) {
-    const detail = `guards cannot read \`${format.name}\`: ask in another format`
-    on.fail(errorInDialect(format.errors, new GatewayError('llmRequest', { status: 403, detail })))
-    return
-  }
   if (guards === undefined || texts === undefined) {
     send(on)
     return
@@ -51,7 +44,7 @@ export function guarded(
   const looked =
     whole.length === 0 && streamed.length === 0
       ? on
-      : guardedReply({ whole, streamed, texts, errors: format.errors, call, streaming, cancel }, on)
+      : guardedReply({ whole, streamed, texts, format, call, streaming, cancel }, on)
   const go = (refusal: Refusal | undefined): void => {
     if (refusal) on.fail(refusalError(refusal))
     else send(looked)

@@ -53,7 +53,7 @@ class GuardedWhole extends HeldReply {
   }
 
   protected failed(error: Error): void {
-    this.on.fail(errorInDialect(this.#ctx.errors, error))
+    this.on.fail(errorInDialect(this.#ctx.format.errors, error))
   }
 
   #refuse(error: Error): void {

@@ -2,13 +2,14 @@ import { GatewayError } from '../../../http/errors.ts'
 import type { HeaderList } from '../../../http/headers.ts'
 import { SseReader } from '../../../http/sse.ts'
 import type { ChunkSink, ResponseHandler } from '../../../http/transport.ts'
-import type { ErrorCodec } from '../../../llm/chat/codec.ts'
+import type { Format } from '../../../llm/formats/format.ts'
+import { FrameReader, writeFrames } from '../../../llm/framing/event-stream-frames.ts'
 import { AskingStage } from '../../../llm/guards/asking-stage.ts'
 import type { FormatTexts } from '../../../llm/guards/format-texts.ts'
 import type { Guard, Refusal } from '../../../llm/guards/guard.ts'
 import { MaskingStage, type StageOutput, type StreamStage } from '../../../llm/guards/masking-stage.ts'
 import { type GuardCall, guardFailure, refusalError } from '../../../llm/guards/run-guards.ts'
-import { encodeEvent, readEvent, type StreamEvent } from '../../../llm/guards/stream-event.ts'
+import { encodeEvent, readEvent, type StreamEvent, textOf } from '../../../llm/guards/stream-event.ts'
 import { textsOf } from '../../../llm/guards/texts.ts'
 import { errorInDialect } from '../reply-context.ts'
 
@@ -20,7 +21,7 @@ export interface GuardedReplyContext {
   readonly whole: readonly Guard[]
   readonly streamed: readonly Guard[]
   readonly texts: FormatTexts
-  readonly errors: ErrorCodec
+  readonly format: Format
   readonly call: GuardCall
   /** The client requested a stream. */
   readonly streaming: boolean
@@ -43,7 +44,7 @@ export class GuardedStream implements ChunkSink {
   readonly #on: ResponseHandler
   readonly #status: number
   readonly #headers: HeaderList
-  readonly #reader: SseReader
+  readonly #reader: SseReader | FrameReader
   readonly #stages: StreamStage[] = []
   #client: ChunkSink | undefined
   #drained: (() => void) | undefined
@@ -61,7 +62,11 @@ export class GuardedStream implements ChunkSink {
     this.#on = on
     this.#status = status
     this.#headers = headers
-    this.#reader = new SseReader(GUARDED_LIMIT, ({ event, data }) => this.#take(event, data.toString('utf8')))
+    this.#reader = ctx.format.framed
+      ? new FrameReader(GUARDED_LIMIT, ({ name, data }) =>
+          this.#take('message', `{${JSON.stringify(name ?? '')}:${data || '{}'}}`),
+        )
+      : new SseReader(GUARDED_LIMIT, ({ event, data }) => this.#take(event, data.toString('utf8')))
     let out: StageOutput = { next: event => this.#write(event), done: () => this.#finish() }
     for (const guard of ctx.streamed.toReversed()) {
       const stage: StreamStage = guard.mask
@@ -92,7 +97,8 @@ export class GuardedStream implements ChunkSink {
   end(): void {
     if (this.#over) return
     try {
-      this.#reader.push(LAST_LINE)
+      if (this.#reader instanceof SseReader) this.#reader.push(LAST_LINE)
+      else if (this.#reader.partial) throw new SyntaxError('a frame that is cut')
       if (this.#over) return
       if (this.#read === 0 && this.#size > 0) throw new SyntaxError('a stream without events')
       this.#stages[0]?.end()
@@ -107,7 +113,7 @@ export class GuardedStream implements ChunkSink {
     this.#over = true
     this.#text = ''
     if (this.#client) this.#client.fail(error)
-    else this.#on.fail(errorInDialect(this.#ctx.errors, error))
+    else this.#on.fail(errorInDialect(this.#ctx.format.errors, error))
   }
 
   onDrain(then: () => void): void {
@@ -142,14 +148,14 @@ export class GuardedStream implements ChunkSink {
     }
     const { pieces, wholes, closed } = event.texts
     this.#spoke ||= closed.length > 0 || [...textsOf(wholes.messages), ...pieces.map(({ text }) => text)].some(Boolean)
-    this.#text += encodeEvent(event)
+    this.#text += this.#ctx.format.framed ? `${textOf(event).replaceAll(/[\r\n]/g, ' ')}\n` : encodeEvent(event)
   }
 
   /** False: the client exerts back-pressure. */
   #send(): boolean {
     if (this.#text === '' || !this.#spoke) return true
     const client = this.#client ?? this.#begin()
-    const bytes = Buffer.from(this.#text)
+    const bytes = this.#ctx.format.framed ? writeFrames(this.#text) : Buffer.from(this.#text)
     this.#text = ''
     return client.write(bytes)
   }
@@ -173,7 +179,8 @@ export class GuardedStream implements ChunkSink {
   #stop(reason: Refusal | Error): void {
     if (this.#over) return
     this.#over = true
-    const { cancel, errors, call } = this.#ctx
+    const { cancel, call } = this.#ctx
+    const { errors } = this.#ctx.format
     cancel()
     const error = reason instanceof Error ? (reason instanceof GatewayError ? reason : guardFailure(reason)) : undefined
     const refusal = reason instanceof Error ? undefined : reason
