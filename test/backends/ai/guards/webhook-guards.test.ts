@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
+import type { TraceEvent } from '../../../../src/trace/trace-event.ts'
 import { arrange, type Format, PATHS, PROVIDERS, requestOf, says, textIn } from './conversations.ts'
 
 interface Asked {
@@ -168,6 +169,43 @@ describe('a webhook', () => {
     await using at = await arrange(onRequest(hook.host, ', action: audit'))
     expect((await at.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(200)
     expect(hook.seen).toHaveLength(1)
+  })
+})
+
+describe('what a guard decided', () => {
+  const reject = { action: { body: 'no', status_code: 403, reason: 'why' } }
+  const mask = masking({ path: '/request', body: { messages: [{ role: 'user', content: 'bad' }] } } as Asked)
+  const OUTCOMES: [action: string, counted: string, answer: unknown, more: string, status: number, told: object][] = [
+    ['allow', 'Allow', pass, '', 200, {}],
+    ['mask', 'Mask', mask, '', 200, {}],
+    ['reject', 'Reject', reject, '', 403, { reason: 'why' }],
+    ['audit', 'Audit', reject, ', action: audit', 200, { would: 'reject', reason: 'why' }],
+    ['failOpen', 'FailOpen', '<html>', ', failureMode: failOpen', 200, { error: expect.any(String) }],
+    ['fail', 'Fail', '<html>', '', 503, { error: expect.any(String) }],
+  ]
+  test.each(OUTCOMES)('is traced as %s and counted as %s', async (action, counted, answer, more, status, told) => {
+    await using hook = await startHook(() => answer)
+    await using at = await arrange(onRequest(hook.host, more))
+    says(at.upstream, 'completions', 'hello')
+    const watch = at.engine.trace.watch({ requests: 1 })
+    if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+    expect((await at.post(PATHS.completions, requestOf('completions', 'bad'))).status).toBe(status)
+    const events: TraceEvent[] = []
+    await expect
+      .poll(() => {
+        for (let event = watch.next(); event; event = watch.next()) events.push(event)
+        return watch.finished
+      })
+      .toBe(true)
+    watch.close()
+    const decided = events.filter(({ message }) => message.type === 'guard')
+    expect(decided.map(({ message }) => message)).toEqual([
+      { type: 'guard', guard: 'webhook', phase: 'request', action, duration: expect.any(Number), ...told },
+    ])
+    expect(JSON.stringify(decided)).not.toContain('bad')
+    expect(at.engine.gateway.metrics.render()).toMatch(
+      new RegExp(`agentgateway_guardrail_checks_total\\{[^}]*action="${counted}"[^}]*\\} 1`),
+    )
   })
 })
 
