@@ -1,3 +1,4 @@
+import type { Policies } from '../../policies/parts/cluster-form.ts'
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
 import { canonical } from '../resources/graph.ts'
 import type { Resource } from '../resources/resource.ts'
@@ -5,15 +6,17 @@ import { GATEWAY_GROUP, INFERENCE_GROUP, specOf } from './cluster-view.ts'
 import { type Condition, isFalse, notAccessible } from './status/conditions.ts'
 import type { Work } from './work.ts'
 
+export interface ServicePort {
+  readonly kind: 'Service'
+  readonly service: Resource | undefined
+  readonly namespace: string
+  readonly name: string
+  readonly port: number
+}
+
 /** The object that a backend reference resolves to. */
 export type ResolvedRef =
-  | {
-      readonly kind: 'Service'
-      readonly service: Resource | undefined
-      readonly namespace: string
-      readonly name: string
-      readonly port: number
-    }
+  | ServicePort
   | { readonly kind: 'ProxyBackend'; readonly backend: Resource }
   | { readonly kind: 'InferencePool'; readonly pool: Resource }
   | { readonly kind: 'HTTPRoute'; readonly namespace: string; readonly name: string }
@@ -74,11 +77,7 @@ export function serviceHost(namespace: string, name: string): string {
 }
 
 /** `host:port` of the ready endpoints of a Service's port; the Service's own name without EndpointSlices. */
-export function addressesOf(
-  to: Extract<ResolvedRef, { kind: 'Service' }>,
-  work: Work,
-  protocol: 'TCP' | 'UDP' = 'TCP',
-): readonly string[] {
+export function addressesOf(to: ServicePort, work: Work, protocol: 'TCP' | 'UDP' = 'TCP'): readonly string[] {
   const spec = to.service ? specOf(to.service) : {}
   if (spec.type === 'ExternalName') return [`${String(spec.externalName)}:${to.port}`]
   const ports = asItems(spec.ports).filter(each => each.port === to.port)
@@ -103,7 +102,14 @@ function addressesIn({ raw }: Resource, portName: string): string[] {
 }
 
 /** The `appProtocol` of the referenced port. */
-export function appProtocolOf(to: Extract<ResolvedRef, { kind: 'Service' }>): string | undefined {
+export function appProtocolOf(to: ServicePort): string | undefined {
   const port = to.service && asItems(specOf(to.service).ports).find(each => each.port === to.port)
   return asText(port?.appProtocol)
+}
+
+/** The policies that the `appProtocol` implies. */
+export function protocolPolicies(to: ServicePort): Policies {
+  const protocol = appProtocolOf(to)
+  if (protocol === 'kubernetes.io/h2c') return { http: { version: 'HTTP/2.0' } }
+  return protocol !== undefined && /\/a2a$/.test(protocol) ? { a2a: {} } : {}
 }

@@ -5,11 +5,12 @@ import { ACCUMULATING } from '../kinds/parts/members.ts'
 import type { LabelSelector } from '../kinds/resource.ts'
 import { labelsOf, selects } from '../resources/graph.ts'
 import type { Resource } from '../resources/resource.ts'
-import { addressesOf, serviceHost } from './backend-refs.ts'
+import { addressesOf, protocolPolicies, type ServicePort, serviceHost } from './backend-refs.ts'
 import { annotationsOf, idOf, nameOf, OWN_GROUP, specOf } from './cluster-view.ts'
 import { backendMembers } from './members/backend-members.ts'
+import { aimedAt, firstAddress } from './members/called-services.ts'
 import { MemberContext } from './members/member-context.ts'
-import { providerEntry } from './members/providers.ts'
+import { providerEntry, serverOf } from './members/providers.ts'
 import { tlsPolicies, tlsPolicyFor } from './members/tls-policies.ts'
 import type { From } from './origin/origins.ts'
 import { markRead } from './origin/tracked.ts'
@@ -31,6 +32,28 @@ export interface Authentication {
 
 export const AUTHENTICATION = mcpAuthentication.name
 
+/** A `backend` section, and one of the objects that it applies to. */
+interface Aim {
+  readonly state: PolicyState
+  readonly section: Fields
+  readonly object: Resource
+  readonly part: string | undefined
+}
+
+function idOfAim({ object, part }: Aim): string {
+  return part === undefined ? idOf(object) : `${idOf(object)}#${part}`
+}
+
+function aimsOf(state: PolicyState, work: Work): Aim[] {
+  const section = asFields(work.spec(state.policy).backend)
+  if (!section) return []
+  return state.targets.flatMap(({ object, problem, section: part }) =>
+    problem === undefined && object && ['ProxyBackend', 'Service', 'InferencePool'].includes(object.kind.kind)
+      ? [{ state, section, object, part }]
+      : [],
+  )
+}
+
 /** Writes ProxyBackends, and tracks the policies that target backends and Services. */
 export class BackendWriter {
   readonly #work: Work
@@ -43,23 +66,19 @@ export class BackendWriter {
 
   constructor(states: readonly PolicyState[], work: Work) {
     this.#work = work
-    for (const state of states) this.#attach(state)
+    const aims = states.flatMap(state => aimsOf(state, work))
+    // Complete before any policy is converted, since policies call Services that others target.
+    for (const aim of aims) work.aimedAt.add(idOfAim(aim))
+    for (const aim of aims) this.#attach(aim)
   }
 
-  #attach(state: PolicyState): void {
-    const spec = this.#work.spec(state.policy)
-    const section = asFields(spec.backend)
-    if (!section) return
-    for (const { object, problem, section: part } of state.targets) {
-      if (problem !== undefined || !object || !['ProxyBackend', 'Service', 'InferencePool'].includes(object.kind.kind))
-        continue
-      const policies = backendMembers(section, new MemberContext(this.#work, state.policy, state.errors))
-      if (policies.backendTLS !== undefined && part === undefined)
-        this.#work.tlsOfBackends.set(idOf(object), policies.backendTLS)
-      const list = this.#attached.get(idOf(object)) ?? []
-      list.push({ state, section: part, policies })
-      this.#attached.set(idOf(object), list)
-    }
+  #attach(aim: Aim): void {
+    const { state, section, object, part } = aim
+    const policies = backendMembers(section, new MemberContext(this.#work, state.policy, state.errors))
+    if (policies.backendTLS !== undefined) this.#work.tlsOfBackends.set(idOfAim(aim), policies.backendTLS)
+    const list = this.#attached.get(idOf(object)) ?? []
+    list.push({ state, section: part, policies })
+    this.#attached.set(idOf(object), list)
   }
 
   /** The policies that target an object, oldest first, overridden by those that target the section. */
@@ -126,6 +145,22 @@ export class BackendWriter {
     return made
   }
 
+  /** The policies for a Service that is a provider or an MCP target, where `own` takes precedence. */
+  #policiesAt(to: ServicePort | undefined, own: Policies, ctx: MemberContext): Policies {
+    if (!to) return own
+    const { problem } = aimedAt(to, this.#work)
+    if (problem !== undefined) ctx.errors.push(problem)
+    return this.overService(to, own)
+  }
+
+  /** The policies that target a Service, overridden by `own`. */
+  overService(to: ServicePort, own: Policies): Policies {
+    const out = { ...own }
+    const aimed = this.servicePolicies(to.namespace, to.name, to.port) ?? {}
+    for (const [name, value] of Object.entries(aimed)) this.#put(out, name, value, aimed)
+    return out
+  }
+
   /** The policies that target an InferencePool. */
   poolPolicies(pool: Resource): Policies {
     return this.#withoutAuthentication(this.#policiesFor(idOf(pool), undefined, {}))
@@ -167,6 +202,20 @@ export class BackendWriter {
     }
   }
 
+  /** Writes the Services that policies call under policies of their own. */
+  writeCalled(output: Output): void {
+    for (const to of this.#work.called.values()) {
+      const policies = { ...protocolPolicies(to), ...this.servicePolicies(to.namespace, to.name, to.port) }
+      const entry = {
+        name: `${to.name}:${to.port}`,
+        namespace: to.namespace,
+        host: addressesOf(to, this.#work)[0],
+        policies,
+      }
+      output.backends.push(to.service ? this.#work.origins.mark<Entry>(entry, at(to.service, 'spec')) : entry)
+    }
+  }
+
   #fields(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
     const fixed = asFields(spec.static) ?? asFields(spec.a2a)
     if (fixed) return { host: addressOf(fixed) }
@@ -183,16 +232,20 @@ export class BackendWriter {
   #ai(spec: Fields, backend: Resource, ctx: MemberContext): Entry {
     const single = asFields(spec.provider)
     if (single) {
-      const policies = this.#withoutAuthentication(
+      const own = this.#withoutAuthentication(
         this.#policiesFor(`${idOf(backend)}#`, 'backend', this.#sectionPolicies(backend, 'backend')),
       )
-      return this.#work.keep({ name: 'backend', ...providerEntry(single, policies, ctx) }, single)
+      const to = serverOf(asFields(single.custom), ctx)
+      const entry = providerEntry(single, to, this.#policiesAt(to, own, ctx), ctx)
+      return this.#work.keep({ name: 'backend', ...entry }, single)
     }
     const groups = asItems(spec.groups).map(group => ({
       providers: asItems(group.providers).map(each => {
         const own = asFields(each.policies)
-        const policies = this.#overSection(backend, String(each.name), own ? backendMembers(own, ctx) : {})
-        return this.#work.keep({ name: each.name, ...providerEntry(each, policies, ctx) }, each)
+        const section = this.#overSection(backend, String(each.name), own ? backendMembers(own, ctx) : {})
+        const to = serverOf(asFields(each.custom), ctx)
+        const entry = providerEntry(each, to, this.#policiesAt(to, section, ctx), ctx)
+        return this.#work.keep({ name: each.name, ...entry }, each)
       }),
     }))
     return { groups }
@@ -222,29 +275,29 @@ export class BackendWriter {
 
   #mcpTargets(target: Fields, backend: Resource, ctx: MemberContext): Entry[] {
     const fixed = asFields(target.static)
-    if (!fixed) return selectedTargets(asFields(target.selector) ?? {}, target, backend, ctx)
-    const { port } = fixed
-    const ref = asFields(fixed.backendRef)
-    let host = asText(fixed.host)
-    let at: unknown = port
-    if (ref) {
-      const name = String(ref.name)
-      const service = this.#work.cluster.find('Service', backend.namespace, name)
-      if (!service && !this.#work.options.partial) {
-        ctx.errors.push(`unable to find the Service ${backend.namespace}/${name}`)
-      }
-      const address = firstAddress(service, backend.namespace ?? '', name, Number(port), ref, ctx)
-      host = address.host
-      at = address.port
+    if (!fixed) {
+      const policiesOf = (name: string, to: ServicePort) =>
+        this.#policiesAt(to, this.#overSection(backend, name, {}), ctx)
+      return selectedTargets(asFields(target.selector) ?? {}, target, backend, ctx, policiesOf)
     }
+    const ref = asFields(fixed.backendRef)
+    const to = ref && this.#targetService(ref, Number(fixed.port), backend, ctx)
     const kind = fixed.protocol === 'SSE' ? 'sse' : 'mcp'
-    const endpoint: Entry = { host, port: at }
+    const endpoint: Entry = to ? endpointOf(to, ref, ctx) : { host: asText(fixed.host), port: fixed.port }
     if (asText(fixed.path) !== undefined) endpoint.path = rooted(String(fixed.path))
     const own = asFields(fixed.policies)
-    const policies = this.#overSection(backend, String(target.name), own ? backendMembers(own, ctx) : {})
+    const section = this.#overSection(backend, String(target.name), own ? backendMembers(own, ctx) : {})
+    const policies = this.#policiesAt(to, section, ctx)
     const out: Entry = { name: target.name, [kind]: endpoint }
     if (Object.keys(policies).length > 0) out.policies = policies
     return [this.#work.keep(out, target)]
+  }
+
+  #targetService(ref: Fields, port: number, { namespace = '' }: Resource, ctx: MemberContext): ServicePort {
+    const name = String(ref.name)
+    const service = this.#work.cluster.find('Service', namespace, name)
+    if (!service && !this.#work.options.partial) ctx.errors.push(`unable to find the Service ${namespace}/${name}`)
+    return { kind: 'Service', service, namespace, name, port }
   }
 }
 
@@ -252,19 +305,10 @@ function rooted(path: string): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-function firstAddress(
-  service: Resource | undefined,
-  namespace: string,
-  name: string,
-  port: number,
-  part: unknown,
-  ctx: MemberContext,
-) {
-  const addresses = addressesOf({ kind: 'Service', service, namespace, name, port }, ctx.work)
-  if (addresses.length > 1)
-    ctx.lose(part, `one of ${addresses.length} endpoints of Service ${namespace}/${name} is called`)
-  const [, host, number] = /^(.*):(\d+)$/.exec(addresses[0]!) ?? []
-  return { host: host ?? serviceHost(namespace, name), port: Number(number ?? port) }
+/** The address of a Service, as an MCP target writes it. */
+function endpointOf(to: ServicePort, part: unknown, ctx: MemberContext): Entry {
+  const [, host, port] = /^(.*):(\d+)$/.exec(firstAddress(to, part, ctx)) ?? []
+  return { host: host ?? serviceHost(to.namespace, to.name), port: Number(port ?? to.port) }
 }
 
 function addressOf(part: Fields): string {
@@ -278,7 +322,13 @@ function addressOf(part: Fields): string {
 const MCP_PROTOCOLS: Readonly<Record<string, string>> = { mcp: 'mcp', 'mcp-sse': 'sse' }
 
 /** Services whose `appProtocol` marks them as MCP servers. */
-function selectedTargets(selector: Fields, target: Fields, backend: Resource, ctx: MemberContext): Entry[] {
+function selectedTargets(
+  selector: Fields,
+  target: Fields,
+  backend: Resource,
+  ctx: MemberContext,
+  policiesOf: (name: string, to: ServicePort) => Policies,
+): Entry[] {
   const { work } = ctx
   const plain = (part: unknown) => (work.tracker.plain(part) ?? {}) as LabelSelector
   const spaces = asFields(selector.namespaces)
@@ -300,16 +350,21 @@ function selectedTargets(selector: Fields, target: Fields, backend: Resource, ct
       const name =
         asText(notes[`${OWN_GROUP}/mcp-target-name`]) ?? `${service.name}-${asText(port.name) ?? String(port.port)}`
       const path = asText(notes[`${OWN_GROUP}/mcp-path`])
-      const address = firstAddress(
+      const to = {
+        kind: 'Service',
         service,
-        service.namespace ?? '',
-        service.name ?? '',
-        Number(port.port),
-        selector,
-        ctx,
-      )
-      const endpoint: Entry = { ...address, ...(path === undefined ? {} : { path: rooted(path) }) }
-      return [work.origins.mark<Entry>({ name, [kind]: endpoint }, at(service, 'spec', 'ports'))]
+        namespace: service.namespace ?? '',
+        name: service.name ?? '',
+        port: Number(port.port),
+      } as const
+      const policies = policiesOf(name, to)
+      const endpoint: Entry = {
+        ...endpointOf(to, selector, ctx),
+        ...(path === undefined ? {} : { path: rooted(path) }),
+      }
+      const made: Entry = { name, [kind]: endpoint }
+      if (Object.keys(policies).length > 0) made.policies = policies
+      return [work.origins.mark(made, at(service, 'spec', 'ports'))]
     }),
   )
   if (targets.length === 0) ctx.lose(selector, 'no Service of the input is an MCP server that the selector chooses')

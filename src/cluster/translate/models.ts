@@ -5,11 +5,15 @@ import { byName, defined, type Policies } from '../../policies/parts/cluster-for
 import { convertHeaderChanges } from '../../policies/parts/header-changes.ts'
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
 import { MODEL_PROVIDERS, MODEL_SETTINGS } from '../kinds/parts/llm-provider.ts'
+import { GUARDS, MEMBERS } from '../kinds/parts/members.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { RouteState } from './attachment.ts'
+import type { ServicePort } from './backend-refs.ts'
+import type { BackendWriter } from './backends.ts'
 import { nameOf, specOf } from './cluster-view.ts'
 import type { GatewayListener } from './listeners.ts'
 import { backendMembers } from './members/backend-members.ts'
+import { aimedAt, firstAddress } from './members/called-services.ts'
 import { MemberContext } from './members/member-context.ts'
 import { serverOf } from './members/providers.ts'
 import { markRead } from './origin/tracked.ts'
@@ -17,11 +21,15 @@ import { type Entry, listenerRef, type Output } from './output.ts'
 import { isFalse } from './status/conditions.ts'
 import { at, type Work } from './work.ts'
 
+/** Members of a `backend` section that models have as well. */
+const CONNECTION = ['tls', 'tunnel', 'health', 'auth']
+
 /** Writes the models that some listener accepts: the file has one `llm` section for all listeners. */
 export function writeModels(
   states: readonly RouteState[],
   served: ReadonlySet<GatewayListener>,
   output: Output,
+  backends: BackendWriter,
   work: Work,
 ): void {
   const models: Entry[] = []
@@ -34,7 +42,7 @@ export function writeModels(
     const spec = work.spec(route)
     const ctx = new MemberContext(work, route)
     const virtual = asFields(spec.virtualModel)
-    const entry = virtual ? virtualEntry(virtual, route, ctx) : modelEntry(spec, route, ctx)
+    const entry = virtual ? virtualEntry(virtual, route, ctx) : modelEntry(spec, route, backends, ctx)
     if (ctx.errors.length > 0) {
       state.resolved = isFalse('ResolvedRefs', 'Invalid', ctx.errors.join('\n'))
       work.lose(at(route, 'spec'), `${route.kindName} ${nameOf(route)} is left out: ${ctx.errors.join('; ')}`)
@@ -76,24 +84,23 @@ function matchOf(model: Resource): string {
   return asText(asFields(specOf(model).match)?.model) ?? model.name ?? ''
 }
 
-function modelEntry(spec: Fields, model: Resource, ctx: MemberContext): Entry {
+function modelEntry(spec: Fields, model: Resource, backends: BackendWriter, ctx: MemberContext): Entry {
   const provider = String(spec.provider)
   const custom = asFields(spec.custom)
   const policies = asFields(spec.policies) ?? {}
   const rules = asFields(policies.authorization)
   const headers = asFields(policies.headers)
   const guards = asFields(policies.promptGuard)
-  const connection = backendMembers(
-    { tls: policies.tls, tunnel: policies.tunnel, health: policies.health, auth: policies.auth },
-    ctx,
-  )
+  const to = serverOf(custom, ctx)
+  const own = backendMembers(Object.fromEntries(CONNECTION.map(member => [member, policies[member]])), ctx)
+  const connection = to ? connectionOf(to, own, backends, custom, ctx) : own
   markRead(asFields(spec.match), 'model')
   const entry = defined({
     id: nameOf(model),
     name: matchOf(model),
     visibility: spec.visibility === 'Internal' ? 'internal' : undefined,
     provider: custom ? { custom: { formats: convertFormats(custom) } } : (MODEL_PROVIDERS.get(provider) ?? provider),
-    params: paramsOf(spec, custom, ctx),
+    params: paramsOf(spec, to && firstAddress(to, custom, ctx), ctx),
     transformation: byName(policies.transformations, 'expression'),
     finalTransformation: byName(policies.finalTransformations, 'expression'),
     requestHeaders: convertHeaderChanges(asFields(headers?.request)),
@@ -124,12 +131,30 @@ function modelEntry(spec: Fields, model: Resource, ctx: MemberContext): Entry {
   return entry
 }
 
-function paramsOf(spec: Fields, custom: Fields | undefined, ctx: MemberContext): Policies | undefined {
+/** Models take some policies of their Service only; without the others that guard it, a model is left out. */
+function connectionOf(
+  to: ServicePort,
+  own: Policies,
+  backends: BackendWriter,
+  part: unknown,
+  ctx: MemberContext,
+): Policies {
+  const { problem } = aimedAt(to, ctx.work)
+  if (problem !== undefined) ctx.errors.push(problem)
+  const out = backends.overService(to, own)
+  const taken = MEMBERS.backend.filter(({ form }) => CONNECTION.includes(form.member)).map(({ policy }) => policy.name)
+  const idle = Object.keys(out).filter(name => name !== 'authorization' && !taken.includes(name))
+  const message = `policies of Service ${to.namespace}/${to.name} are not carried over to models: ${idle.join(', ')}`
+  if (idle.some(name => GUARDS.has(name))) ctx.errors.push(message)
+  else if (idle.length > 0) ctx.lose(part, message)
+  return out
+}
+
+function paramsOf(spec: Fields, hostOverride: string | undefined, ctx: MemberContext): Policies | undefined {
   const settings = MODEL_SETTINGS.map(({ member, params }) => {
     const part = asFields(spec[member])
     return part ? params(part, ctx) : {}
   })
-  const hostOverride = custom && serverOf(custom, ctx)
   const params = defined(Object.assign({ baseUrl: spec.baseURL, hostOverride }, ...settings))
   return Object.keys(params).length > 0 ? params : undefined
 }

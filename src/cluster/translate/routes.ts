@@ -2,7 +2,7 @@ import type { Policies } from '../../policies/parts/cluster-form.ts'
 import { asItems, asText, type Fields } from '../../schema/untyped.ts'
 import type { Resource } from '../resources/resource.ts'
 import { hostnamesOf, type RouteState } from './attachment.ts'
-import { addressesOf, appProtocolOf, type ResolvedRef, resolveRef } from './backend-refs.ts'
+import { addressesOf, protocolPolicies, type ResolvedRef, resolveRef } from './backend-refs.ts'
 import { AUTHENTICATION, type Authentication, type BackendWriter } from './backends.ts'
 import { nameOf } from './cluster-view.ts'
 import { type Delegation, expand } from './delegation.ts'
@@ -179,12 +179,6 @@ function backendEntries(ref: Fields, to: ResolvedRef, { route, listeners }: Rout
     })
   }
   return [make({ invalid: null }, {}, weight)]
-}
-
-function protocolPolicies(to: Extract<ResolvedRef, { kind: 'Service' }>): Policies {
-  const protocol = appProtocolOf(to)
-  if (protocol === 'kubernetes.io/h2c') return { http: { version: 'HTTP/2.0' } }
-  return protocol !== undefined && /\/a2a$/.test(protocol) ? { a2a: {} } : {}
 }
 
 /** A reference's weight applies to all its endpoints together. */

@@ -49,8 +49,9 @@ export function translate(resources: readonly Resource[], faults: Faults, option
   for (const [backend, errors] of backends.errors) errors.push(...(faults.get(backend) ?? []))
   const emitted: EmittedRoute[] = []
   writeRoutes(routes, { work, output, backends, served, delegation, emitted })
-  writeModels(routes, served, output, work)
+  writeModels(routes, served, output, backends, work)
   const placed = placePolicies(policies, { work, served, emitted, gateways: gateways.length }, output)
+  backends.writeCalled(output)
   const decisions = settle(placed, emitted, output, work)
   loseUntargeted(policies, work)
   loseUnread(new Set(policies.filter(({ produced }) => !produced).map(({ policy }) => policy)), work)

@@ -1,6 +1,7 @@
 import type { Path } from '../../diagnostics/diagnostic.ts'
 import type { Fields } from '../../schema/untyped.ts'
 import type { Resource } from '../resources/resource.ts'
+import type { ServicePort } from './backend-refs.ts'
 import type { ClusterView } from './cluster-view.ts'
 import { type From, Origins } from './origin/origins.ts'
 import { Tracker } from './origin/tracked.ts'
@@ -74,7 +75,11 @@ export class Work {
   readonly files = new Map<string, DataEntry>()
   /** Temporary errors: a controller has yet to fetch what they name. */
   readonly awaited = new Set<string>()
-  /** The `backendTLS` that a policy sets on a whole ProxyBackend or Service, by its identity. */
+  /** Identities of the objects that backend policies target, with `#port` for a single port of a Service. */
+  readonly aimedAt = new Set<string>()
+  /** Services that policies call under policies of their own, by the name of the backend that the file has for each. */
+  readonly called = new Map<string, ServicePort>()
+  /** The `backendTLS` that a policy sets on a ProxyBackend or Service, by the same identities. */
   readonly tlsOfBackends = new Map<string, unknown>()
 
   constructor(cluster: ClusterView, options: TranslateOptions) {

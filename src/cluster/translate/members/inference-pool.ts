@@ -6,6 +6,7 @@ import { specOf } from '../cluster-view.ts'
 import type { Entry, Output } from '../output.ts'
 import { pickerProblems } from '../status/other-status.ts'
 import { at, type Work } from '../work.ts'
+import { aimedAt, backendFor, tlsOf } from './called-services.ts'
 
 interface Pool {
   readonly fields: Entry
@@ -43,10 +44,15 @@ export function inferencePool(pool: Resource, output: Output, work: Work): Pool 
   }
   // Pickers have a certificate that they have signed themselves, unless their Service says that they speak plain HTTP/2.
   const plain = appProtocolOf(to) === 'kubernetes.io/h2c'
+  const { any, problem: mistrust } = aimedAt(to, work)
+  if (mistrust !== undefined) {
+    work.lose(at(pool, 'spec', 'endpointPickerRef'), mistrust)
+    return undefined
+  }
   const inferenceRouting = {
     endpointPicker: {
-      host: addressesOf(to, work)[0],
-      ...(plain ? {} : { policies: { backendTLS: { insecure: true } } }),
+      ...(any ? { backend: backendFor(to, work) } : { host: addressesOf(to, work)[0] }),
+      ...(plain || tlsOf(to, work) !== undefined ? {} : { policies: { backendTLS: { insecure: true } } }),
     },
     // The Pods are not followed: the picker knows them.
     destinationMode: 'passthrough',

@@ -7,12 +7,12 @@ import {
 import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
 import { labelsOf, selects } from '../../resources/graph.ts'
 import type { Resource } from '../../resources/resource.ts'
-import { addressesOf, resolveRef } from '../backend-refs.ts'
+import { resolveRef } from '../backend-refs.ts'
 import { idOf, nameOf } from '../cluster-view.ts'
 import { dataKeysOf, dataOf, SecretReader } from '../secrets.ts'
 import type { Work } from '../work.ts'
 import { backendMembers } from './backend-members.ts'
-import { tlsPolicies, tlsPolicyFor } from './tls-policies.ts'
+import { aimedAt, backendFor, firstAddress, tlsOf } from './called-services.ts'
 
 /** The context for converting the members of one policy, backend or model. */
 export class MemberContext implements ClusterContext {
@@ -48,10 +48,11 @@ export class MemberContext implements ClusterContext {
     const to = resolveRef(ref, this.holder, this.work)
     switch (to.kind) {
       case 'Service': {
-        const addresses = addressesOf(to, this.work)
-        if (addresses.length > 1)
-          this.lose(ref, `one of ${addresses.length} endpoints of Service ${to.namespace}/${to.name} is called`)
-        return this.keep({ host: addresses[0] }, ref)
+        const host = firstAddress(to, ref, this)
+        const { any, problem } = aimedAt(to, this.work)
+        if (problem === undefined) return this.keep(any ? { backend: backendFor(to, this.work) } : { host }, ref)
+        this.errors.push(`${what}: ${problem}`)
+        return undefined
       }
       case 'ProxyBackend':
         return this.keep({ backend: nameOf(to.backend) }, ref)
@@ -136,24 +137,21 @@ function keySetAt(remote: Fields, ctx: MemberContext): KeySetPlace {
   const { work } = ctx
   const namespace = asText(ref.namespace) ?? ctx.holder.namespace ?? ''
   const name = `${namespace}/${String(ref.name)}`
-  const before = ctx.errors.length
-  const target = ctx.target(remote, 'failed to resolve jwks')
+  const to = resolveRef(ref, ctx.holder, work)
   const path = `/${String(remote.jwksPath ?? '').replace(/^\//, '')}`
-  if (!target) {
-    ctx.errors.length = before
+  if (to.kind === 'Service') {
+    const host = firstAddress(to, ref, ctx)
+    const tls = tlsOf(to, work)
+    return aimedAt(to, work).problem === undefined ? placeAt(`${host}${path}`, tls) : {}
+  }
+  if (to.kind !== 'ProxyBackend') {
     ctx.errors.push(`backend ${name} not found, policy ${ctx.holder.namespace}/${ctx.holder.name}`)
     return {}
   }
-  if (target.host !== undefined) {
-    const policy = tlsPolicyFor(namespace, String(ref.name), Number(ref.port), work)
-    const tls = policy ? tlsPolicies(policy, work)?.backendTLS : work.tlsOfBackends.get(`Service/${name}`)
-    if (policy && tls === undefined) return {}
-    return placeAt(`${String(target.host)}${path}`, tls)
-  }
-  const backend = work.cluster.find('ProxyBackend', namespace, String(ref.name))
-  const spec = asFields(backend?.raw.spec)
+  const { backend } = to
+  const spec = asFields(backend.raw.spec)
   const address = asFields(spec?.static)
-  if (!backend || !address) {
+  if (!address) {
     ctx.errors.push(`backend ${name} cannot serve a key set: it is not static`)
     return {}
   }
