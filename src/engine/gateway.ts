@@ -36,6 +36,8 @@ export interface GatewayInit {
   readonly portFor?: (port: number) => number | undefined
   /** Address to listen on; all addresses if unset. */
   readonly host?: string
+  /** Called once a port is open that could not be opened before. */
+  readonly reopened?: () => void
   /** Set if this is one of several workers on the same ports. */
   readonly share?: Share
 }
@@ -75,6 +77,8 @@ export class Gateway {
   readonly #observer: Observer
   readonly #ports = new Map<string, OpenPort>()
   readonly #tickets: Uint8Array
+  /** Why ports are not open, by the key of their bind. */
+  readonly #failures = new Map<string, string>()
   /** Listeners of ports closed by a reload, until their in-flight requests finish. */
   readonly #leaving = new Set<OpenListener>()
   #serving: Serving | undefined
@@ -140,6 +144,11 @@ export class Gateway {
     return new Map([...this.#ports.values()].map(({ bind, port }) => [bind.port, port]))
   }
 
+  /** Why ports could not be opened, by the key of their bind; they are tried again. */
+  get portFailures(): ReadonlyMap<string, string> {
+    return this.#failures
+  }
+
   /**
    * Throws if a port of the first snapshot cannot be opened; on a reload such a port is logged and the rest applies.
    */
@@ -159,16 +168,16 @@ export class Gateway {
       if (bind) open.bind = bind
       else this.#closePort(key, open)
     }
+    for (const key of this.#failures.keys()) if (!wanted.has(key)) this.#failures.delete(key)
     for (const [key, bind] of wanted) {
       if (this.#ports.has(key)) continue
       try {
         await this.#open(key, bind)
       } catch (error) {
         if (first) throw error
-        this.runtime.log.log('error', 'cannot open a port', {
-          port: bind.port,
-          error: error instanceof Error ? error.message : String(error),
-        })
+        const reason = error instanceof Error ? error.message : String(error)
+        this.runtime.log.log('error', 'cannot open a port', { port: bind.port, error: reason })
+        this.#failures.set(key, reason)
         this.#later(key)
       }
     }
@@ -255,6 +264,7 @@ export class Gateway {
       reusePort: share !== undefined,
     })
     this.#ports.set(key, { listener, host, bind, port: address.port })
+    if (this.#failures.delete(key)) this.#init.reopened?.()
   }
 
   /** Work in progress, for `/debug/tasks`. */

@@ -11,7 +11,7 @@ import type { RunningGateway, ServeOptions } from './serving.ts'
 type GatewayOptions = Pick<ServeOptions, 'log' | 'version' | 'portFor'>
 
 /** A gateway in this thread, with its log, trace and the gauge of whether it is up to date. */
-export function createGateway(options: GatewayOptions, settings: Settings) {
+export function createGateway(options: GatewayOptions, settings: Settings, reopened?: () => void) {
   const log = createLog(settings, options.log)
   const hub = new TraceHub({ clock: systemClock, cel: createCelCompiler(settings), worker: 0 })
   const gateway = new Gateway({
@@ -20,6 +20,7 @@ export function createGateway(options: GatewayOptions, settings: Settings) {
     log,
     trace: hub,
     version: options.version,
+    ...(reopened ? { reopened } : {}),
     ...(options.portFor ? { portFor: options.portFor } : {}),
   })
   const synchronized = gateway.metrics

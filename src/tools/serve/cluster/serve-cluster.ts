@@ -19,6 +19,7 @@ import { Addresses, type AddressOptions } from './addresses.ts'
 import { Leader } from './leader.ts'
 import { LiveCompiler } from './live-compiler.ts'
 import { LiveObjects } from './live-objects.ts'
+import { PortStatuses } from './port-status.ts'
 import { objectPath, StatusWriter } from './status-writer.ts'
 
 export interface ClusterServing extends ClusterChoice, Pick<ServeOptions, 'log' | 'version' | 'portFor'> {
@@ -48,10 +49,10 @@ export async function serveCluster(options: ClusterServing, place: ClusterPlace)
   // Variables are already resolved, and no other part of the file opens ports.
   const empty = await load(file, JSON.stringify({ config }).replaceAll('$', '$$$$'), world)
   const { settings } = empty.snapshot!
-  const one = createGateway(options, settings)
+  const one = createGateway(options, settings, () => replica.portOpened())
   // Without ports until all initial lists have arrived.
   await one.gateway.apply(empty.snapshot!)
-  const replica = new ClusterReplica(options, { client, addresses, one, env, config })
+  const replica: ClusterReplica = new ClusterReplica(options, { client, addresses, one, env, config })
   const running = await openGateway(one, settings, options.version, {
     pending: () => (replica.isServing ? [] : ['cluster']),
     ended: () => replica.close(),
@@ -93,6 +94,7 @@ class ClusterReplica {
   readonly #compiler: LiveCompiler
   readonly #statuses: StatusWriter
   readonly #leader: Leader
+  readonly #ports: PortStatuses
   readonly #stop = new AbortController()
   /** The followed kinds, by kind and version. */
   readonly #followed = new Map<string, { readonly kind: ServedKind; listed: boolean; trouble: string | undefined }>()
@@ -112,6 +114,13 @@ class ClusterReplica {
     const live = { className, addressOf, ...(only === undefined ? {} : { gateway: only }) }
     this.#compiler = new LiveCompiler({ runtime: gateway.runtime, state: gateway.state, env, config }, live)
     const shared = { client, clock: systemClock, log: this.#log }
+    this.#ports = new PortStatuses({
+      failures: () => gateway.portFailures,
+      addressOf: name => {
+        const found = this.#objects.get(`Gateway/${name}`)?.resource
+        return found && addressOf(found).listen
+      },
+    })
     this.#statuses = new StatusWriter({
       ...shared,
       current: id => this.#objects.get(id)?.written.raw,
@@ -130,6 +139,10 @@ class ClusterReplica {
   start(): void {
     void this.#follow()
     this.#leader.start()
+  }
+
+  portOpened(): void {
+    this.#statuses.want(this.#ports.current, false)
   }
 
   async close(): Promise<void> {
@@ -225,7 +238,7 @@ class ClusterReplica {
       await addresses.prepare(this.#objects.list('Gateway').filter(gateway => this.#isOurs(gateway.raw)))
       const { snapshot, statuses, whole } = await this.#compiler.compile(changed, this.#objects)
       if (snapshot !== one.gateway.snapshot) await one.gateway.apply(snapshot)
-      this.#statuses.want(statuses, whole)
+      this.#statuses.want(this.#ports.take(statuses, whole), whole)
       one.synchronized.set(1)
       this.isServing = true
       const ms = Math.round(performance.now() - started)

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
@@ -282,6 +283,37 @@ test('each Gateway has an address of the pool, two may use one port, and an addr
       binds: { address: string; port: number; origin: string }[]
     }
   }
+})
+
+test('a port that somebody else has is not programmed until it can be opened', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  const other = createServer()
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+  const { port: taken } = other.address() as AddressInfo
+  const two = [80, 81].map(port => ({ name: `http-${port}`, port, protocol: 'HTTP' }))
+  place.cluster.put(gateway('edge', two, { addresses: [{ value: '127.0.0.1' }] }))
+  place.cluster.put(route('app', to('one.example')))
+  await place.serve({ portFor: port => (port === 81 ? taken : 0) })
+  type Shown = { listeners: { name: string; status?: unknown; conditions: { type: string; message: string }[] }[] }
+  const shown = () => place.cluster.get('Gateway', 'prod', 'edge')
+  const listener = (i: number) => (shown()?.status as Shown | undefined)?.listeners[i]
+  await vi.waitFor(() => expect(conditions(shown())).toContain('Programmed=False'), PATIENCE)
+  expect(conditions({ status: listener(0) })).toContain('Programmed=True')
+  expect(listener(1)?.conditions).toContainEqual(
+    expect.objectContaining({
+      type: 'Programmed',
+      status: 'False',
+      reason: 'Pending',
+      message: expect.stringContaining(`${taken}`),
+    }),
+  )
+
+  await new Promise(resolve => other.close(resolve))
+  // Every change tries again, and so does time.
+  place.cluster.put(route('app', to('two.example')))
+  await vi.waitFor(() => expect(conditions(shown())).toContain('Programmed=True'), PATIENCE)
+  expect(conditions({ status: listener(1) })).toContain('Programmed=True')
 })
 
 test('of two replicas one writes; when it leaves, the other does', async () => {
