@@ -3,6 +3,7 @@ import { Losses } from '../../llm/chat/losses.ts'
 import { CODECS } from '../../llm/formats/codecs.ts'
 import { addressIn } from '../../llm/formats/generate-content/address.ts'
 import { writeFrames } from '../../llm/framing/event-stream-frames.ts'
+import { plainReply } from './stub-plain.ts'
 import { jsonReply, type StubCall, type StubReply } from './stub-transport.ts'
 
 /** A model's answer. */
@@ -30,10 +31,8 @@ interface Asked {
 export function modelReply(stub: LlmStub, { path, body }: StubCall): StubReply {
   const value = jsonIn(body)
   const at = path.split('?', 1)[0] as string
-  const input = stub.inputTokens ?? 10
-  if (at.endsWith('/count_tokens')) return jsonReply({ input_tokens: input })
-  if (at.endsWith(':countTokens')) return jsonReply({ totalTokens: input })
-  if (at.endsWith('/embeddings')) return jsonReply(embedding(modelIn(value), input))
+  const plain = plainReply(at, value, stub.inputTokens ?? 10)
+  if (plain) return plain
   const asked = askedBy(at, value)
   const reply = replyOf(stub, asked.model)
   if (!asked.stream) return jsonReply(CODECS[asked.format].reply.encode(reply, new Losses()))
@@ -115,13 +114,4 @@ function eventsOf({ choices: [choice], usage = {} }: ChatReply, model: string): 
   }
   events.push({ type: 'stop', choice: 0, reason: choice?.stop ?? 'end' }, { type: 'end' })
   return events
-}
-
-function embedding(model: string, input: number) {
-  return {
-    object: 'list',
-    model,
-    data: [{ object: 'embedding', index: 0, embedding: [0, 0, 0] }],
-    usage: { prompt_tokens: input, total_tokens: input },
-  }
 }

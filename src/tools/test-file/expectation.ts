@@ -53,7 +53,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
 }
 const WITH_MEMBERS: ReadonlySet<string> = new Set(['header', 'json', 'policy', 'calls', ...Object.keys(MEMBERS)])
 /** Fields that may be lists themselves. */
-const LISTS: ReadonlySet<string> = new Set(['json', 'calls', 'mcp'])
+const LISTS: ReadonlySet<string> = new Set(['json', 'calls', 'mcp', 'losses'])
 
 /** The mistakes in the `expect` of a case or step. */
 export function checkExpectations(holder: Record<string, unknown>): readonly ObjectProblem[] {

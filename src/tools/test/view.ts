@@ -40,7 +40,7 @@ export function viewOf(outcome: DryOutcome): View {
       outputTokens: llm.outputTokens,
       totalTokens: llm.totalTokens,
       losses: (llm.losses ?? []).map(({ path }) => path),
-      text: llmText(body),
+      text: llmText(outcome.body, textOf(header['content-type'])),
     },
   })
 }

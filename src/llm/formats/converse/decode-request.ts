@@ -45,6 +45,8 @@ const KNOWN = new Set([
   'additionalModelRequestFields',
   'requestMetadata',
   'modelId',
+  'model',
+  'stream',
 ])
 
 /** Bedrock's `Converse`; model and `stream` are in the path. */

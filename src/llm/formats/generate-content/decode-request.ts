@@ -43,6 +43,7 @@ const KNOWN = new Set([
   'generationConfig',
   'generation_config',
   'model',
+  'stream',
 ])
 
 /** Google's `models/{model}:generateContent`; model and `stream` are in the path. */
