@@ -17,7 +17,7 @@ const PLURALS: Plurals = {
     HTTPRoute: 'httproutes',
     GRPCRoute: 'grpcroutes',
   },
-  'agentgateway.dev/v1alpha1': { AgentgatewayPolicy: 'agentgatewaypolicies' },
+  'agentgateway.dev/v1alpha1': { AgentgatewayPolicy: 'agentgatewaypolicies', AgentgatewayModel: 'agentgatewaymodels' },
   'coordination.k8s.io/v1': { Lease: 'leases' },
 }
 const CLUSTER_WIDE = new Set(['GatewayClass', 'Namespace'])

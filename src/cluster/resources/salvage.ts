@@ -16,7 +16,7 @@ const GUARDING: ReadonlySet<string> = new Set(
 )
 
 /**
- * A policy or backend without the parts that have mistakes, so that an API server that accepts more than we know, such
+ * A policy, backend or model without the parts that have mistakes, so that an API server that accepts more than we know, such
  * as the fields of a newer release, does not switch off the rest. A guard that cannot be read refuses every request.
  * Undefined if nothing can be kept.
  */
@@ -25,6 +25,8 @@ export function salvaged(resource: Resource): Resource | undefined {
   const spec = asFields(raw.spec)
   if (!spec) return undefined
   if (kind.kind === 'ProxyBackend') return { ...resource, raw: { ...raw, spec: {} } }
+  if (kind.kind === 'ProxyModel' && !isBroken(resource, 'parentRefs'))
+    return { ...resource, raw: { ...raw, spec: { parentRefs: spec.parentRefs } } }
   if (kind.kind !== 'ProxyPolicy') return undefined
   const { targetRefs, targetSelectors, strategy } = spec
   const kept: Record<string, unknown> = { targetRefs, targetSelectors }

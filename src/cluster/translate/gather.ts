@@ -4,7 +4,7 @@ import { checkReferences } from '../resources/check-references.ts'
 import { decodeResources, type Engines } from '../resources/decode-resources.ts'
 import type { Resource } from '../resources/resource.ts'
 import { type Skipped, type Unrolled, unroll } from '../resources/unroll.ts'
-import type { Faults } from './translate.ts'
+import type { Faults } from './work.ts'
 
 export interface Gathered {
   /** Those that an API server would accept. */

@@ -19,7 +19,7 @@ import { serverOf } from './members/providers.ts'
 import { markRead } from './origin/tracked.ts'
 import { type Entry, listenerRef, type Output } from './output.ts'
 import { isFalse } from './status/conditions.ts'
-import { at, type Work } from './work.ts'
+import { at, type Faults, type Work } from './work.ts'
 
 /** Members of a `backend` section that models have as well. */
 const CONNECTION = ['tls', 'tunnel', 'health', 'auth']
@@ -30,6 +30,7 @@ export function writeModels(
   served: ReadonlySet<GatewayListener>,
   output: Output,
   backends: BackendWriter,
+  faults: Faults,
   work: Work,
 ): void {
   const models: Entry[] = []
@@ -42,7 +43,9 @@ export function writeModels(
     const spec = work.spec(route)
     const ctx = new MemberContext(work, route)
     const virtual = asFields(spec.virtualModel)
-    const entry = virtual ? virtualEntry(virtual, route, ctx) : modelEntry(spec, route, backends, ctx)
+    const mistakes = faults.get(route)
+    if (mistakes) ctx.errors.push(...mistakes)
+    const entry = mistakes ? {} : virtual ? virtualEntry(virtual, route, ctx) : modelEntry(spec, route, backends, ctx)
     if (ctx.errors.length > 0) {
       state.resolved = isFalse('ResolvedRefs', 'Invalid', ctx.errors.join('\n'))
       work.lose(at(route, 'spec'), `${route.kindName} ${nameOf(route)} is left out: ${ctx.errors.join('; ')}`)

@@ -18,7 +18,7 @@ import type { Status } from './status/conditions.ts'
 import { gatewayStatuses } from './status/gateway-status.ts'
 import { poolStatuses, tlsPolicyStatuses } from './status/other-status.ts'
 import { backendStatus, policyStatus, routeStatus } from './status/status.ts'
-import { at, type TranslateOptions, Work } from './work.ts'
+import { at, type Faults, type TranslateOptions, Work } from './work.ts'
 
 export interface Translated {
   readonly work: Work
@@ -28,9 +28,6 @@ export interface Translated {
   readonly decisions: readonly Decision[]
   readonly emitted: readonly EmittedRoute[]
 }
-
-/** Invalid expressions by policy or backend, reported in its status. */
-export type Faults = ReadonlyMap<Resource, readonly string[]>
 
 /**
  * Translates resources to one standalone file, with the statuses that a controller would write. `resources`: those that
@@ -49,7 +46,7 @@ export function translate(resources: readonly Resource[], faults: Faults, option
   for (const [backend, errors] of backends.errors) errors.push(...(faults.get(backend) ?? []))
   const emitted: EmittedRoute[] = []
   writeRoutes(routes, { work, output, backends, served, delegation, emitted })
-  writeModels(routes, served, output, backends, work)
+  writeModels(routes, served, output, backends, faults, work)
   const placed = placePolicies(policies, { work, served, emitted, gateways: gateways.length }, output)
   backends.writeCalled(output)
   const decisions = settle(placed, emitted, output, work)

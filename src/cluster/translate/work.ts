@@ -65,6 +65,9 @@ export interface Loss {
   readonly circular?: boolean
 }
 
+/** Invalid expressions by policy, backend or model, reported in its status. */
+export type Faults = ReadonlyMap<Resource, readonly string[]>
+
 /** State shared by all parts of one translation. */
 export class Work {
   readonly cluster: ClusterView

@@ -11,8 +11,8 @@ import { ClusterView, idOf } from '../cluster-view.ts'
 import { finish } from '../finish.ts'
 import { findGateways } from '../listeners.ts'
 import type { Status } from '../status/conditions.ts'
-import { type Faults, type Translated, translate } from '../translate.ts'
-import { type DataEntry, type LiveOptions, type TranslateOptions, Work } from '../work.ts'
+import { type Translated, translate } from '../translate.ts'
+import { type DataEntry, type Faults, type LiveOptions, type TranslateOptions, Work } from '../work.ts'
 import {
   type ById,
   type Change,

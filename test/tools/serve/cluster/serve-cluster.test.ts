@@ -234,6 +234,42 @@ test('a bad object costs that object only', async () => {
   )
 })
 
+test('a model that cannot be read says why, and the others are served', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  const kinds = [{ group: 'agentgateway.dev', kind: 'ProxyModel' }]
+  place.cluster.put(gateway('edge', [{ name: 'http', port: 80, protocol: 'HTTP', allowedRoutes: { kinds } }]))
+  const model = (name: string, more: object) => ({
+    apiVersion: 'agentgateway.dev/v1alpha1',
+    kind: 'AgentgatewayModel',
+    metadata: { name, namespace: 'prod' },
+    spec: { parentRefs: [{ name: 'edge' }], provider: 'OpenAI', ...more },
+  })
+  place.cluster.put(model('good', {}))
+  place.cluster.put(model('newer', { provider: 'FromTheFuture' }))
+  place.cluster.put(model('wrong', { policies: { transformations: [{ field: 'user', expression: 'request.' }] } }))
+  const matches = ['(?<=a)b']
+  place.cluster.put(model('odd', { policies: { promptGuard: { request: [{ regex: { matches } }] } } }))
+  const running = await place.serve()
+  const shown = (name: string) =>
+    (place.cluster.get('AgentgatewayModel', 'prod', name)?.status as RouteStatus | undefined)?.parents?.[0]?.conditions
+  for (const [name, message] of [
+    ['newer', 'FromTheFuture'],
+    ['wrong', 'transformations'],
+  ] as const) {
+    const told = { type: 'ResolvedRefs', status: 'False', message: expect.stringContaining(message) }
+    await vi.waitFor(() => expect(shown(name)).toContainEqual(expect.objectContaining(told)), PATIENCE)
+  }
+  expect(shown('good')).toContainEqual(expect.objectContaining({ type: 'ResolvedRefs', status: 'True' }))
+  const dropped = { type: 'PartiallyInvalid', message: expect.stringContaining('look-around') }
+  await vi.waitFor(() => expect(shown('odd')).toContainEqual(expect.objectContaining(dropped)), PATIENCE)
+  const models = (await (await fetch(`http://127.0.0.1:${running.ports.get(80)}/v1/models`)).json()) as {
+    data: { id: string }[]
+  }
+  // Without its guard, the model refuses everybody, who then does not see it either.
+  expect(models.data.map(({ id }) => id)).toEqual(['good'])
+})
+
 test('a rule that only the compiler refuses is told of, and the others are served', async () => {
   await using place = new Place()
   await place.cluster.open()
