@@ -463,6 +463,29 @@ describe('MCP', () => {
   })
 })
 
+test('what guards decide and what a conversion loses is said', async () => {
+  const config = `llm:
+  port: 3000
+  guardrails:
+    request: [{regex: {action: mask, rules: [{builtin: email}]}}, {regex: {action: reject, rules: [{pattern: evil}]}}]
+  models: [{name: m, provider: anthropic, params: {model: c, apiKey: k}}]
+`
+  writeFileSync(join(folder, 'guards.yaml'), config)
+  const say = (content: string) => {
+    const body = JSON.stringify({ model: 'm', logit_bias: { 1: 1 }, messages: [{ role: 'user', content }] })
+    return route(['POST', '/v1/chat/completions', '--json', body], 'guards.yaml')
+  }
+  const masked = await say('to a@b.test')
+  expect(masked.code).toBe(0)
+  expect(masked.out).toContain(`guard     regex on the request: mask: email  guards.yaml:4
+          regex on the request: allow  guards.yaml:4
+lost      logit_bias: the provider has no such setting
+`)
+  const refused = await say('evil')
+  expect(refused.code).toBe(1)
+  expect(refused.out).toMatch(/regex on the request: reject.* {2}guards\.yaml:4\n/)
+})
+
 test('a host that no gateway would look at is said', async () => {
   const { code, err } = await route(['/v1', '-H', 'host: a b'])
   expect({ code, err }).toMatchObject({ code: 3, err: expect.stringContaining('`a b` names no host') })

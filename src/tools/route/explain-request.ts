@@ -4,6 +4,7 @@ import { listenerMisses } from '../../engine/trace/route-misses.ts'
 import type { HeadSnapshot, TraceMessage } from '../../trace/trace-event.ts'
 import type { DryGateway, DryOutcome, DryRequest } from '../dry-run/dry-run.ts'
 import { plainText } from '../events/body-text.ts'
+import { wordsOf } from '../events/steps.ts'
 import { assumptionsOf } from './assumptions.ts'
 import { backendsOf } from './backends.ts'
 import { callsOf } from './calls.ts'
@@ -50,6 +51,11 @@ export function explainRequest(run: Run): Explanation {
     policies: passedPolicies({ bind, listener, route, outcome }),
     backends: backendsOf(route, outcome, seed),
     calls: callsOf(received, request.body, outcome),
+    guards: outcome.events.flatMap(({ message, origins }) =>
+      message.type === 'guard'
+        ? [{ action: message.action, verdict: wordsOf({ message }).text, ...originOf(origins) }]
+        : [],
+    ),
     lost: messagesOf(outcome.events, 'llm').at(-1)?.losses ?? [],
     response: outcome.shown ? { ...outcome.shown, body: plainText(outcome.body) } : null,
     assumed: assumptionsOf(run, bind, listener),

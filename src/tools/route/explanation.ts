@@ -29,6 +29,8 @@ export interface Explanation {
   readonly backends: readonly BackendChosen[]
   /** In the order in which they would be made. */
   readonly calls: readonly CallMade[]
+  /** Verdicts on the messages of LLM and MCP calls, in order. */
+  readonly guards: readonly { readonly action: string; readonly verdict: string; readonly origin?: string }[]
   /** What the conversion between client and provider formats could not carry over. */
   readonly lost: readonly { readonly path: string; readonly reason: string }[]
   readonly response: (HeadSnapshot & { readonly body: string }) | null

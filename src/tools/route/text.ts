@@ -22,6 +22,10 @@ export function explanationText(explanation: Explanation, { paint, allRoutes, wi
   for (const policy of explanation.policies) writePolicy(policy, out)
   for (const backend of explanation.backends) writeBackend(backend, out, most)
   for (const call of explanation.calls) writeCall(call, out)
+  for (const { action, verdict, origin } of explanation.guards) {
+    const role = action === 'allow' || action === 'audit' ? 'info' : action === 'fail' ? 'error' : 'warning'
+    out.add('guard', [role, verdict], ...at(origin))
+  }
   for (const { path, reason } of explanation.lost) out.add('lost', ['warning', `${path}: ${reason}`])
   writeResponse(explanation, out)
   for (const { unknown, assumed, flag } of explanation.assumed) {
