@@ -35,7 +35,7 @@ const fields = {
       requestTrailerMode: def(
         sendMode,
         'send',
-        'Whether it sees the trailers of a request body that it gets as a stream.',
+        'Whether it sees, and may change, the trailers of a request. Others are not forwarded.',
       ),
       responseTrailerMode: def(
         sendMode,

@@ -27,6 +27,10 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend}'}], po
   extProc: {host: '${service}', processingOptions: {responseBodyMode: none, ${modes}}}}}]}]}]`
 
 test.each([
+  ['send, requestBodyMode: none', { 'x-sum': '2', 'x-more': '3' }, ['x-sum', 'x-secret']],
+  ['send, requestBodyMode: buffered', { 'x-sum': '2', 'x-more': '3' }, ['x-sum', 'x-secret']],
+  ['send, requestBodyMode: bufferedPartial', { 'x-sum': '2', 'x-more': '3' }, ['x-sum', 'x-secret']],
+  ['skip, requestBodyMode: none', {}, undefined],
   ['send', { 'x-sum': '2', 'x-more': '3' }, ['x-sum', 'x-secret']],
   ['skip', {}, undefined],
 ])('of a request over HTTP/1.1, with %s', async (mode, expected, asked) => {
@@ -38,6 +42,9 @@ test.each([
   expect(JSON.parse(await overHttp1(gateway))).toEqual(expected)
   const trailers = service.asked.find(each => each.requestTrailers)?.requestTrailers?.trailers
   expect(trailers?.headers?.map(({ key }: Plain) => key)).toEqual(asked)
+  // Only the last message says that it is.
+  const bodies = service.asked.flatMap(each => each.requestBody ?? [])
+  if (asked) expect(bodies.some(({ endOfStream }: Plain) => endOfStream)).toBe(false)
 })
 
 test('of a request over HTTP/2, and where the service says nothing of them, or ends the body by itself', async () => {

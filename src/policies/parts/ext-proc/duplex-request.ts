@@ -115,12 +115,47 @@ export class ProcessedBody extends TrailingBody {
   }
 }
 
+/** A body that passes as it is, and ends with the trailers that the service leaves. */
+export class RelayedBody extends TrailingBody {
+  readonly #body: BodySource
+  readonly #ask: () => Promise<readonly string[]>
+  #chunks: AsyncGenerator<Buffer> | undefined
+
+  constructor(body: BodySource, ask: () => Promise<readonly string[]>) {
+    super({ highWaterMark: LARGEST_CHUNK })
+    this.#body = body
+    this.#ask = ask
+    this.on('error', () => {})
+  }
+
+  override _read(): void {
+    void this.#next().catch((error: unknown) => this.destroy(error as Error))
+  }
+
+  override _destroy(error: Error | null, done: (error: Error | null) => void): void {
+    void this.#chunks?.return(undefined)
+    done(error)
+  }
+
+  async #next(): Promise<void> {
+    this.#chunks ??= chunksOf(this.#body.take())
+    const { value, done } = await this.#chunks.next()
+    if (this.destroyed) return
+    if (!done) {
+      this.push(value)
+      return
+    }
+    this.trailers = await this.#ask()
+    this.push(null)
+  }
+}
+
 /** RFC 9110, 6.5.1: framing, routing and authentication fields are not allowed in trailers. */
 const HEAD_ONLY =
   /^(?:authorization|proxy-authorization|cookie|cache-control|max-forwards|range|forwarded|(?:content|if|x-forwarded)-.*)$/
 
 /** Policies have seen the fields of the head; a trailer must not replace any of them. */
-function trailersOf({ request }: Exchange, { trailers: raw = [] }: BodySource): readonly string[] {
+export function trailersOf({ request }: Exchange, { trailers: raw = [] }: BodySource): readonly string[] {
   const trailers: string[] = []
   for (let i = 0; i + 1 < raw.length; i += 2) {
     const name = (raw[i] as string).toLowerCase()

@@ -5,6 +5,7 @@ import type { Expression } from '../../../cel/expression.ts'
 import { GatewayError } from '../../../http/errors.ts'
 import type { BodySource, Exchange } from '../../../http/exchange.ts'
 import { isFieldName, toFieldValue } from '../../../http/field-value.ts'
+import { HeaderList } from '../../../http/headers.ts'
 import { SocketBody } from '../../../http/socket-body.ts'
 import {
   BODY_MODES,
@@ -18,8 +19,8 @@ import type { Struct } from '../../../protobuf/struct.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Limits } from '../../policy.ts'
 import { evaluateAll } from '../evaluate-all.ts'
-import { ProcessedBody } from './duplex-request.ts'
-import { changeRequest, changeResponse, headersOf, immediate, requestHeadersOf } from './mutations.ts'
+import { ProcessedBody, RelayedBody, trailersOf } from './duplex-request.ts'
+import { changedTrailers, changeRequest, changeResponse, headersOf, immediate, requestHeadersOf } from './mutations.ts'
 import { changedBody, DuplexResponse, ResponseBeginning } from './response-body.ts'
 import { ServiceStream } from './service-stream.ts'
 
@@ -94,8 +95,10 @@ export class Processing {
       await stream.begun()
     }
     if (bodiless || duplex) return
+    const { body } = x
     if (this.#modes.requestBody === 'buffered') await this.#buffered()
     else if (this.#modes.requestBody === 'bufferedPartial') await this.#beginning()
+    await this.#trailed(body)
   }
 
   async response(): Promise<void> {
@@ -237,11 +240,49 @@ export class Processing {
   async #askAboutBody(body: Buffer, endOfStream: boolean): Promise<Buffer | undefined> {
     const stream = this.#open()
     this.bodyStarted = true
+    const last = endOfStream && (await this.#trailersOf(this.#x.body)).length === 0
     const answer = stream.answer('requestBody')
-    stream.send({ requestBody: { body, endOfStream } })
+    stream.send({ requestBody: { body, endOfStream: last } })
     const response = await answer
     this.#changeRequest(response, 'requestBody')
     return changedBody(response.requestBody?.response?.bodyMutation)
+  }
+
+  /** Where the client's body has ended, it stays as it is unless it has trailers. */
+  async #trailed(client: BodySource): Promise<void> {
+    const x = this.#x
+    const { body } = x
+    if (!this.#mayTrail(client)) return
+    if (body.bytes !== undefined && (await this.#trailersOf(client)).length === 0) return
+    const relayed = new RelayedBody(body, async () => {
+      const trailers = await this.#trailersOf(client)
+      return trailers.length === 0 ? [] : this.#askAboutTrailers(trailers)
+    })
+    this.#body = new SocketBody(relayed, undefined, this.#runtime)
+    x.body = this.#body
+    x.request.headers.delete('content-length')
+  }
+
+  /** Only bodies without a length have trailers. */
+  #mayTrail({ length }: BodySource): boolean {
+    return this.#modes.requestTrailers && length === undefined
+  }
+
+  /** Of a body that has ended. */
+  async #trailersOf(client: BodySource): Promise<readonly string[]> {
+    if (!this.#mayTrail(client)) return []
+    // Some systems report trailers after the end of the body.
+    await new Promise(setImmediate)
+    return trailersOf(this.#x, client)
+  }
+
+  async #askAboutTrailers(trailers: readonly string[]): Promise<readonly string[]> {
+    const stream = this.#open()
+    const answer = stream.answer('requestTrailers')
+    stream.send({ requestTrailers: { trailers: headersOf([], new HeaderList([...trailers])) } })
+    const { requestTrailers, immediateResponse } = await answer
+    if (immediateResponse) throw immediate(immediateResponse)
+    return changedTrailers(requestTrailers?.headerMutation, trailers)
   }
 
   #replaceBeginning(beginning: Buffer): void {
