@@ -7,7 +7,7 @@ import type { ConfigSection } from './standalone/config-section.ts'
 
 /** The database of LLM requests. */
 export interface RequestLog extends Pick<LogRules, 'filter'> {
-  /** The SQLite file; `:memory:` for a database that lasts as long as the process. */
+  /** The SQLite file. */
   readonly file: string
   readonly user: Expression | undefined
   readonly group: Expression | undefined
@@ -34,9 +34,9 @@ export function compileRequestLog(
 function fileOf(url: FileOrInline, path: Path, c: Compilation): string | undefined {
   const text = 'inline' in url ? url.inline : readReferenced(c, url.file, path)?.toString('utf8').trim()
   if (text === undefined) return undefined
-  const [scheme = ''] = text.split(':', 1)
-  if (/^postgres(?:ql)?$/i.test(scheme)) {
-    const message = 'PostgreSQL is not served yet: write the URL of a SQLite file, such as `sqlite://./requests.db`'
+  const unserved = UNSERVED.find(({ url }) => url.test(text))
+  if (unserved) {
+    const message = `${unserved.what} not served: write the URL of a SQLite file, such as \`sqlite://./requests.db\``
     c.report({ code: 'GW601', message, path, at: 'value' })
     return undefined
   }
@@ -52,11 +52,16 @@ function fileOf(url: FileOrInline, path: Path, c: Compilation): string | undefin
   return file
 }
 
-/** Parses SQLite URLs: `sqlite://./data.db?mode=rwc`, `sqlite:///data.db`, `sqlite::memory:`. */
+const UNSERVED = [
+  { url: /^postgres(?:ql)?:/i, what: 'PostgreSQL is' },
+  // It would grow with every request, and no other process could read it.
+  { url: /^sqlite:(?:\/\/)?(?::memory:|[^?]*\?(?:.*&)?mode=memory(?:&|$))/i, what: 'a database in memory is' },
+] as const
+
+/** Parses SQLite URLs: `sqlite://./data.db?mode=rwc`, `sqlite:///data.db`. */
 function sqliteFile(url: string): string | undefined {
-  const [, written, query = ''] = /^sqlite:(?:\/\/)?([^?]*)(?:\?(.*))?$/i.exec(url) ?? []
+  const [, written] = /^sqlite:(?:\/\/)?([^?]*)(?:\?.*)?$/i.exec(url) ?? []
   if (!written) return undefined
-  if (written === ':memory:' || /(?:^|&)mode=memory(?:&|$)/.test(query)) return ':memory:'
   try {
     return decodeURIComponent(written)
   } catch {

@@ -97,7 +97,7 @@ test.each([
   [['usage', 'gateway.yaml', '--since', 'yesterday'], 2, 'is not a time'],
   [['usage', 'absent.yaml'], 3, 'does not exist'],
   [['usage', 'none.yaml'], 3, 'names no request database'],
-  [['usage', 'memory.yaml'], 3, 'in memory only'],
+  [['usage', 'memory.yaml'], 3, 'names no request database'],
   [['usage', 'broken.yaml'], 3, 'cannot be loaded'],
   [['usage', 'broken.db'], 3, 'cannot be read'],
 ])('%s is refused', async (argv, code, why) => {

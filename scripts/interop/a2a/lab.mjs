@@ -1,9 +1,9 @@
 // The packages of the A2A trials, installed beside the project.
 import { execFile } from 'node:child_process'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { installInto } from '../mcp/suite.mjs'
 
 export const PACKAGES = {
   '@a2a-js/sdk': '1.3.0',
@@ -17,16 +17,8 @@ export const PYTHON = 'a2a-sdk[grpc,http-server]==1.3.0'
 const run = promisify(execFile)
 
 /** Where the packages are; A2A_LAB keeps them from one run to the next. */
-export async function install() {
-  const folder = process.env.A2A_LAB ?? join(tmpdir(), 'gwctl-a2a-lab')
-  mkdirSync(folder, { recursive: true })
-  const manifest = JSON.stringify({ private: true, type: 'module', dependencies: PACKAGES })
-  const file = join(folder, 'package.json')
-  if (readIfThere(file) !== manifest) {
-    writeFileSync(file, manifest)
-    await run('npm', ['install', '--ignore-scripts', '--no-audit', '--no-fund'], { cwd: folder })
-  }
-  return folder
+export function install() {
+  return installInto(process.env.A2A_LAB ?? join(tmpdir(), 'gwctl-a2a-lab'), PACKAGES)
 }
 
 /** The Python that has the SDK; undefined where there is none to be had. */
@@ -43,12 +35,4 @@ export async function pythonIn(lab) {
       () => python,
       () => undefined,
     )
-}
-
-function readIfThere(file) {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
 }

@@ -18,10 +18,14 @@ const LIMIT = 15 * 60_000
 const run = promisify(execFile)
 
 /** Where the packages are; MCP_LAB keeps them from one run to the next. */
-export async function install() {
-  const folder = process.env.MCP_LAB ?? join(tmpdir(), 'gwctl-mcp-lab')
+export function install() {
+  return installInto(process.env.MCP_LAB ?? join(tmpdir(), 'gwctl-mcp-lab'), PACKAGES)
+}
+
+/** The folder, with the packages in it; nothing is fetched where they are there already. */
+export async function installInto(folder, packages) {
   mkdirSync(folder, { recursive: true })
-  const manifest = JSON.stringify({ private: true, type: 'module', dependencies: PACKAGES })
+  const manifest = JSON.stringify({ private: true, type: 'module', dependencies: packages })
   const file = join(folder, 'package.json')
   if (readIfThere(file) !== manifest) {
     writeFileSync(file, manifest)

@@ -67,8 +67,7 @@ export class RecordedRequests {
     try {
       this.#database = await openRequestDatabase(this.#init.file)
     } catch (error) {
-      const { message } = error as Error
-      this.#init.log.log('error', `the request database \`${this.#init.file}\` cannot be opened: ${message}`)
+      this.#tell('error', 'cannot be opened', error)
     }
   }
 
@@ -97,13 +96,16 @@ export class RecordedRequests {
       this.#failing = false
       return true
     } catch (error) {
-      if (!this.#failing) {
-        const { message } = error as Error
-        this.#init.log.log('warn', `requests cannot be written to \`${this.#init.file}\` for now: ${message}`)
-      }
-      this.#failing = true
+      this.#tell('warn', 'cannot be written for now', error)
       return false
     }
+  }
+
+  /** Logs the first of several failures in a row. */
+  #tell(level: 'error' | 'warn', what: string, error: unknown): void {
+    const { log, file } = this.#init
+    if (!this.#failing) log.log(level, `the request database \`${file}\` ${what}: ${(error as Error).message}`)
+    this.#failing = true
   }
 }
 

@@ -19,16 +19,11 @@ export async function findDatabase(path: string, place: DatabasePlace): Promise<
   const texts = await readServed(path, place)
   const { loaded } = await loadDryGateway(texts, { cwd, env })
   const file = loaded.snapshot?.telemetry.requestLog?.file
-  if (file !== undefined && file !== ':memory:') return resolve(cwd, file)
-  throw new Failure('input', `${visible(nameOf(path))} ${whyNone(loaded.snapshot !== undefined, file)}.`, {
-    help:
-      loaded.snapshot === undefined
-        ? 'gwctl validate says what is wrong with it.'
-        : 'Set `config: {database: {url: "sqlite://./requests.db"}}`, or name the database itself.',
+  if (file !== undefined) return resolve(cwd, file)
+  const name = visible(nameOf(path))
+  if (loaded.snapshot === undefined)
+    throw new Failure('input', `${name} cannot be loaded.`, { help: 'gwctl validate says what is wrong with it.' })
+  throw new Failure('input', `${name} names no request database.`, {
+    help: 'Set `config: {database: {url: "sqlite://./requests.db"}}`, or name the database itself.',
   })
-}
-
-function whyNone(loads: boolean, file: string | undefined): string {
-  if (!loads) return 'cannot be loaded'
-  return file === undefined ? 'names no request database' : 'keeps requests in memory only'
 }

@@ -70,7 +70,7 @@ frontendPolicies: {networkAuthorization: {rules: [{allow: 'true'}, {require: 'tr
 `,
   `
 config:
-  database: {url: 'sqlite::memory:'}
+  database: {url: 'sqlite://requests.db'}
   storage: {mode: file}
   standardAttributes: {user: jwt.sub, group: jwt.team}
   modelCatalog:
@@ -112,7 +112,7 @@ services: [{name: p, namespace: n, hostname: p.test, vips: [], ports: {"1": 1}}]
 workloads: [{workloadIps: [127.0.0.1], namespace: n, services: {n/p.test: {"1": ${port}}}}]
 `
 
-const REFERENCED: Readonly<Record<string, string>> = { '.json': '{}', '.url': 'sqlite::memory:' }
+const REFERENCED: Readonly<Record<string, string>> = { '.json': '{}', '.url': 'sqlite://requests.db' }
 
 async function compile(file: string, text: string): Promise<readonly string[]> {
   const { diagnostics } = await load(file, text, {

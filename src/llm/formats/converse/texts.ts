@@ -1,6 +1,7 @@
 import { isObject, type JsonObject, listOf, objectOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
+import { readConversation } from '../messages/texts.ts'
 
 /** Request members without text for the model. */
 const SETTINGS = new Set([
@@ -24,22 +25,7 @@ const NO_TEXT = ['cachePoint', 'image', 'video', 'audio'] as const
 export const converseTexts: FormatTexts = { request: readRequest, reply: readReply, event: readEvent }
 
 function readRequest(body: JsonObject, into: TextCollector, native: boolean): void {
-  if (body.system !== undefined) {
-    const texts = into.message('system', { joint: '\n' })
-    texts.content('systemPrompt', body, 'system', (part, list) => readBlock(part, list, 'systemPrompt', texts, native))
-  }
-  const { messages } = body
-  if (Array.isArray(messages)) {
-    for (const [i, message] of messages.entries()) {
-      if (!isObject(message)) {
-        into.message('user').everything('messages', messages, i)
-        continue
-      }
-      const texts = into.message(typeof message.role === 'string' ? message.role : 'user')
-      texts.content('messages', message, 'content', (part, list) => readBlock(part, list, 'messages', texts, native))
-    }
-  } else into.message('user').everything('messages', body, 'messages')
-  into.unknownMembers(body, SETTINGS)
+  readConversation(body, into, native, SETTINGS, readBlock)
 }
 
 /** False for a block of an unknown kind. */

@@ -29,9 +29,20 @@ const SETTINGS = new Set([
 export const messagesTexts: FormatTexts = { request: readRequest, reply: readReply, event: readEvent }
 
 function readRequest(body: JsonObject, into: TextCollector, native: boolean): void {
+  readConversation(body, into, native, SETTINGS, readBlock)
+}
+
+/** A system prompt and turns, as the formats of Anthropic and of Bedrock's Converse have them. */
+export function readConversation(
+  body: JsonObject,
+  into: TextCollector,
+  native: boolean,
+  settings: ReadonlySet<string>,
+  read: typeof readBlock,
+): void {
   if (body.system !== undefined) {
     const texts = into.message('system', { joint: '\n' })
-    texts.content('systemPrompt', body, 'system', (part, list) => readBlock(part, list, 'systemPrompt', texts, native))
+    texts.content('systemPrompt', body, 'system', (part, list) => read(part, list, 'systemPrompt', texts, native))
   }
   const { messages } = body
   if (Array.isArray(messages)) {
@@ -42,10 +53,10 @@ function readRequest(body: JsonObject, into: TextCollector, native: boolean): vo
       }
       const scope = message.role === 'system' ? 'systemPrompt' : 'messages'
       const texts = into.message(typeof message.role === 'string' ? message.role : 'user')
-      texts.content(scope, message, 'content', (part, list) => readBlock(part, list, scope, texts, native))
+      texts.content(scope, message, 'content', (part, list) => read(part, list, scope, texts, native))
     }
   } else into.message('user').everything('messages', body, 'messages')
-  into.unknownMembers(body, SETTINGS)
+  into.unknownMembers(body, settings)
 }
 
 /** False for a block of an unknown type. */
