@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { leadingFile, theFile } from '../src/cli/file-words.ts'
+import { leadingFile, resolveFile } from '../src/cli/file-words.ts'
 import { requestArg, requestOf } from '../src/cli/request-flags.ts'
 import { routeFlags } from '../src/cli/route-flags.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
@@ -37,7 +37,7 @@ export default class Route extends GatewayCommand {
     this.obey(flags)
     const given = (args.request as unknown as string[] | undefined) ?? []
     const [named, words] = flags.file === undefined ? leadingFile(given, this.io.cwd) : [flags.file, given]
-    const file = theFile(named, [], EXAMPLE)
+    const file = resolveFile(named, [], EXAMPLE)
     const request = await requestOf(words, flags, this.io, EXAMPLE)
     const { parseStub } = await import('../src/tools/route/parse-stub.ts')
     const { routeNotes, routeRequest } = await import('../src/tools/route/route.ts')

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { clusterChoice } from '../src/cli/cluster-flags.ts'
 import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
-import { theFile } from '../src/cli/file-words.ts'
+import { resolveFile } from '../src/cli/file-words.ts'
 import { runFlags } from '../src/cli/run-flags.ts'
 
 export default class Run extends GatewayCommand {
@@ -22,7 +22,7 @@ export default class Run extends GatewayCommand {
     this.obey(flags)
     const { kube, workers } = flags
     const paths = args.path === undefined ? [] : [args.path]
-    const file = kube ? 'the cluster' : theFile(flags.file, paths, 'gwctl run -f gateway.yaml')
+    const file = kube ? 'the cluster' : resolveFile(flags.file, paths, 'gwctl run -f gateway.yaml')
     const interrupted = this.io.interruption()
     const { renderText } = await import('../src/diagnostics/render/text.ts')
     const { sizeText } = await import('../src/diagnostics/size-text.ts')

@@ -36,9 +36,9 @@ export default class Top extends GatewayCommand {
     if (interval < 100) throw new Failure('usage', '--interval is too short: at least 100ms.')
     const json = flags.json || flags.output === 'json'
     if (flags['all-pods']) {
-      const { lookAtPods } = await import('../src/tools/top/pods.ts')
+      const { collectPods } = await import('../src/tools/top/pods.ts')
       const servers = await adminServers(flags, true, this.io, this.told())
-      const { text, failure } = await lookAtPods(servers, interval, json, await this.paint())
+      const { text, failure } = await collectPods(servers, interval, json, await this.paint())
       await this.print(text)
       if (failure) throw failure
       return 'ok'

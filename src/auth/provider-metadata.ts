@@ -26,7 +26,7 @@ export interface ProviderCall {
 /** ms for each call, including its body. */
 const TIMEOUT = 10_000
 /** bytes. */
-const LONGEST_REPLY = 1024 * 1024
+const MAX_REPLY = 1024 * 1024
 
 /** Throws GatewayError if no response arrives. */
 export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: Exchange): Promise<WholeReply> {
@@ -43,7 +43,7 @@ export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: 
     timeout: TIMEOUT,
   } as const
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  return ask(urlCallee(at, runtime, tls), request, bytes, LONGEST_REPLY, runtime, x)
+  return ask(urlCallee(at, runtime, tls), request, bytes, MAX_REPLY, runtime, x)
 }
 
 /** A response body that is a JSON object. Throws an Error that does not quote it. */

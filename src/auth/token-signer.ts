@@ -2,8 +2,8 @@ import { constants, createPrivateKey, type KeyObject, sign } from 'node:crypto'
 import type { SigningAlgorithm } from './signing-algorithms.ts'
 
 /** Cached tokens, by claims. */
-const MOST = 256
-const LEAST_RSA_BITS = 2048
+const MAX_CACHED = 256
+const MIN_RSA_BITS = 2048
 
 /** A key that fits the algorithm, or what is wrong with it, without quoting its text. */
 export function readSigningKey(pem: string, alg: SigningAlgorithm): KeyObject | string {
@@ -19,7 +19,7 @@ export function readSigningKey(pem: string, alg: SigningAlgorithm): KeyObject | 
     return namedCurve === curve ? key : `\`${alg}\` needs an EC key on ${alg === 'ES256' ? 'P-256' : 'P-384'}`
   }
   if (key.asymmetricKeyType !== 'rsa') return `\`${alg}\` needs an RSA key`
-  return (modulusLength ?? 0) >= LEAST_RSA_BITS ? key : `the RSA key has fewer than ${LEAST_RSA_BITS} bits`
+  return (modulusLength ?? 0) >= MIN_RSA_BITS ? key : `the RSA key has fewer than ${MIN_RSA_BITS} bits`
 }
 
 export interface SignerSettings {
@@ -51,7 +51,7 @@ export class TokenSigner {
     const issued = Math.floor(now / 1000)
     const own = `"iat":${issued},"exp":${issued + Math.ceil(ttl / 1000)}`
     const token = signedText(`${this.#header}.${encoded(`{${claims === '' ? own : `${claims},${own}`}}`)}`, alg, key)
-    if (this.#tokens.size >= MOST) this.#tokens.delete(this.#tokens.keys().next().value as string)
+    if (this.#tokens.size >= MAX_CACHED) this.#tokens.delete(this.#tokens.keys().next().value as string)
     this.#tokens.set(claims, { token, until: now + ttl / 2 })
     return token
   }

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { Clock } from '../runtime/runtime.ts'
 import { type Claims, LEEWAY } from './token-claims.ts'
 
-const MOST = 10_000
+const MAX_TOKENS = 10_000
 
 interface Verified {
   readonly claims: Claims
@@ -36,7 +36,7 @@ export class VerifiedTokens {
     const expires = typeof claims.exp === 'number' ? (claims.exp + LEEWAY) * 1000 : Number.POSITIVE_INFINITY
     const since = this.#clock.now()
     const until = Math.min(expires, since + (trustedFor ?? Number.POSITIVE_INFINITY))
-    if (this.#kept.size >= MOST) this.#kept.delete(this.#kept.keys().next().value as string)
+    if (this.#kept.size >= MAX_TOKENS) this.#kept.delete(this.#kept.keys().next().value as string)
     this.#kept.set(hash('sha256', token, 'base64'), { claims, since, until })
   }
 }

@@ -55,7 +55,7 @@ export function addressGuard(allowed: readonly Cidr[]): (address: string) => boo
 function meant(address: IpAddress): IpAddress[] {
   const inside = embedded(address)
   // If the IPv6 form is a mere wrapper, only the IPv4 address is reached.
-  return inside.length === 0 ? [address] : isOnlyClothes(address) ? inside : [address, ...inside]
+  return inside.length === 0 ? [address] : embedsIPv4(address) ? inside : [address, ...inside]
 }
 
 /** Mapped (RFC 4291), translated (RFC 2765), compatible, NAT64 (RFC 6052), 6to4 (RFC 3056), Teredo (RFC 4380), ISATAP. */
@@ -74,7 +74,7 @@ function embedded({ family, bits }: IpAddress): IpAddress[] {
 /** The prefixes before the IPv4 address: `::ffff:0:0/96`, `::ffff:0:0:0/96`, `64:ff9b::/96`. */
 const TRANSLATED: ReadonlySet<bigint> = new Set([0xffffn, 0xffff_0000n, 0x64ff9b_0000_0000_0000_0000n])
 
-function isOnlyClothes({ bits }: IpAddress): boolean {
+function embedsIPv4({ bits }: IpAddress): boolean {
   const high = bits >> 32n
   return TRANSLATED.has(high) || high === 0n
 }

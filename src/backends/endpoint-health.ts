@@ -32,14 +32,14 @@ export interface HealthFacts {
  * The index of each number. Numbers are stored relative to those of an unknown endpoint, since fresh memory is all
  * zeros.
  */
-const ILLNESS = 0
+const FAILURE_RATE = 0
 /** Seconds. */
 const LATENCY = 1
 const FAILURES = 2
 const EVICTIONS = 3
 const EVICTED_UNTIL = 4
 /** The illness after the eviction, if `RESTORES` is 1. */
-const RESTORED_ILLNESS = 5
+const RESTORED_FAILURE_RATE = 5
 const RESTORES = 6
 const HEALTH_BYTES = 7 * 8
 
@@ -68,7 +68,7 @@ export class EndpointHealth {
     if (now < until) return true
     this.#set(EVICTED_UNTIL, 0)
     this.#set(FAILURES, 0)
-    if (this.#get(RESTORES) === 1) this.#set(ILLNESS, this.#get(RESTORED_ILLNESS))
+    if (this.#get(RESTORES) === 1) this.#set(FAILURE_RATE, this.#get(RESTORED_FAILURE_RATE))
     return false
   }
 
@@ -84,7 +84,7 @@ export class EndpointHealth {
   /** `seconds`: time to the response head. */
   succeed(seconds: number): void {
     this.#pending--
-    this.#set(ILLNESS, this.#get(ILLNESS) * (1 - ALPHA))
+    this.#set(FAILURE_RATE, this.#get(FAILURE_RATE) * (1 - ALPHA))
     this.#set(LATENCY, this.#get(LATENCY) + ALPHA * (seconds - this.#get(LATENCY)))
     this.#set(FAILURES, 0)
     if (this.#get(EVICTED_UNTIL) === 0) this.#set(EVICTIONS, 0)
@@ -93,7 +93,7 @@ export class EndpointHealth {
   /** `base`: ms of a first eviction. Undefined without a configured duration. True if the endpoint is now evicted. */
   fail(now: number, rules: HealthRules | undefined, base: number | undefined): boolean {
     this.#pending--
-    this.#set(ILLNESS, this.#get(ILLNESS) + ALPHA * this.#health)
+    this.#set(FAILURE_RATE, this.#get(FAILURE_RATE) + ALPHA * this.#health)
     this.#set(FAILURES, this.#get(FAILURES) + 1)
     if (rules === undefined || base === undefined || this.evicted(now)) return false
     const { consecutiveFailures, healthThreshold, restoreHealth } = rules.eviction ?? {}
@@ -105,7 +105,7 @@ export class EndpointHealth {
     const evictions = this.#get(EVICTIONS) + 1
     this.#set(EVICTIONS, evictions)
     this.#set(RESTORES, restoreHealth === undefined ? 0 : 1)
-    this.#set(RESTORED_ILLNESS, 1 - (restoreHealth ?? 1))
+    this.#set(RESTORED_FAILURE_RATE, 1 - (restoreHealth ?? 1))
     this.#set(EVICTED_UNTIL, now + base * Math.min(evictions, MAX_MULTIPLIER))
     return true
   }
@@ -126,7 +126,7 @@ export class EndpointHealth {
   }
 
   get #health(): number {
-    return 1 - this.#get(ILLNESS)
+    return 1 - this.#get(FAILURE_RATE)
   }
 
   #get(cell: number): number {

@@ -23,12 +23,12 @@ export function dispatch(
 
 const HOPS = 'x-gwctl-hops'
 /** A gateway may legitimately call itself once or twice, for one listener behind another. */
-const MOST_HOPS = 4
+const MAX_HOPS = 4
 
 /** Breaks loops through the gateway itself. Throws `loopDetected`. */
 function countHop(x: Exchange, request: UpstreamRequest): void {
   const hops = Number.parseInt(x.received.headers.get(HOPS) ?? '0', 10)
-  if (!(hops < MOST_HOPS)) throw new GatewayError('loopDetected')
+  if (!(hops < MAX_HOPS)) throw new GatewayError('loopDetected')
   request.headers.set(HOPS, String(Math.max(hops, 0) + 1))
 }
 

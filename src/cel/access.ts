@@ -41,7 +41,7 @@ export function hasField(container: unknown, key: unknown, node: SyntaxNode, run
 }
 
 /** Whether a failure counts as absence; guards tolerate less than other expressions. */
-export function isPassedOver(error: unknown, run: Run): boolean {
+export function isSkippedError(error: unknown, run: Run): boolean {
   if (isAbsence(error)) return true
   return !run.guards && error instanceof CelFailure && PASSED_OVER.has(error.code)
 }

@@ -188,7 +188,7 @@ class CompiledExpression implements Expression {
   ): Outcome {
     const from = trace.now()
     const outcome = this.#evaluate(x, extra, guards)
-    const told = outcome.ok ? { result: tellable(outcome.value) } : { error: outcome.error }
+    const told = outcome.ok ? { result: traceSummary(outcome.value) } : { error: outcome.error }
     trace.emit({ type: 'cel', expression: this.text, ...told }, { from })
     return outcome
   }
@@ -234,7 +234,7 @@ class CompiledExpression implements Expression {
 }
 
 /** A value that may be traced: text, bytes or an object may be or contain a credential. */
-function tellable(value: unknown): unknown {
+function traceSummary(value: unknown): unknown {
   if (value === null || typeof value === 'boolean' || typeof value === 'number') return value
   if (typeof value === 'bigint') return String(value)
   if (typeof value === 'string') return `<text of ${value.length} character${value.length === 1 ? '' : 's'}>`

@@ -54,7 +54,7 @@ export async function adminServer(flags: AdminFlags, io: Io, told: PodsTold, wai
   const request = podsRequest(flags, waiting)
   if (request === undefined) {
     const { adminServerAt } = await import('../tools/admin/admin-client.ts')
-    return { ...adminServerAt(adminUrl(flags, io.env)), ...patienceOf(flags) }
+    return { ...adminServerAt(adminUrl(flags, io.env)), ...timeoutOption(flags) }
   }
   const { adminPod } = await import('../tools/kube-api/admin-pods.ts')
   return adminPod(request, io, told)
@@ -82,12 +82,12 @@ function podsRequest(flags: AdminFlags, waiting?: Waiting): PodsRequest | undefi
     port,
     ...clusterChoice(flags),
     ...(pod === undefined ? {} : { pod }),
-    ...patienceOf(flags),
+    ...timeoutOption(flags),
     ...(waiting === undefined ? {} : { waiting }),
   }
 }
 
-function patienceOf({ timeout }: AdminFlags): { readonly patience?: number } {
+function timeoutOption({ timeout }: AdminFlags): { readonly patience?: number } {
   return timeout === undefined ? {} : { patience: timeout }
 }
 

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Failure } from '../diagnostics/failure.ts'
 
 /** The command's file, from `-f` or an argument. Throws a Failure `usage` if there is none, or a second one. */
-export function theFile(flag: string | undefined, words: readonly string[], example: string): string {
+export function resolveFile(flag: string | undefined, words: readonly string[], example: string): string {
   const [file, other] = flag === undefined ? words : [flag, ...words]
   if (file === undefined) throw new Failure('usage', 'no file is named.', { help: `For example: ${example}` })
   if (other === undefined) return file

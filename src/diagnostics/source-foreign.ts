@@ -25,14 +25,14 @@ const OTHERS =
 const OURS = /(?:\.(?:ya?ml|jsonc?)|^<.*>)$/i
 
 /** Number of lines examined, and the minimum for a text to be called foreign. */
-const MOST_LINES = 200
+const MAX_LINES = 200
 const ENOUGH = 5
 
 function isForeign(file: string, text: string): boolean {
   if (OTHERS.test(file)) return true
   const lines = text
     .slice(0, 64 * 1024)
-    .split('\n', MOST_LINES)
+    .split('\n', MAX_LINES)
     .filter(line => /^\s*[^\s#]/.test(line))
   const familiar = lines.filter(line => FAMILIAR.test(line)).length
   return OURS.test(file) ? lines.length >= ENOUGH && familiar === 0 : familiar * 4 < lines.length

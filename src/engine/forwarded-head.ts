@@ -19,7 +19,7 @@ export function forwardedHeaders(headers: HeaderList, received: HeaderList): Hea
     if (kind === 'keep' || kind === 'content-length') {
       if (equalsIgnoreCase(name, 'te')) trailers ||= TRAILERS.test(raw[i + 1]!)
       else if (cookies >= 0 && equalsIgnoreCase(name, 'cookie')) out[cookies] += `; ${raw[i + 1]!}`
-      else if (!ofTheProxy(name) || raw[i + 1] !== received.get(name)) {
+      else if (!isProxyCredential(name) || raw[i + 1] !== received.get(name)) {
         if (equalsIgnoreCase(name, 'cookie')) cookies = out.length + 1
         out.push(name, raw[i + 1]!)
       }
@@ -33,6 +33,6 @@ export function forwardedHeaders(headers: HeaderList, received: HeaderList): Hea
 const TRAILERS = /(^|,)\s*trailers\s*(;|,|$)/i
 
 /** Credentials for this proxy are not for the backend (RFC 9110 section 11.7.2). */
-function ofTheProxy(name: string): boolean {
+function isProxyCredential(name: string): boolean {
   return equalsIgnoreCase(name, 'proxy-authorization') || equalsIgnoreCase(name, 'proxy-authenticate')
 }

@@ -13,7 +13,7 @@ import type { ListenerHost } from './inbound/serve-exchange.ts'
 import { UdpPort } from './inbound/udp-port.ts'
 import type { ProcessLog } from './logging.ts'
 import { MetricsRegistry } from './metrics/registry.ts'
-import { tellOfReplica } from './observe/replica-metrics.ts'
+import { registerReplicaMetrics } from './observe/replica-metrics.ts'
 import { Observer } from './observe.ts'
 import type { Serving } from './passage.ts'
 import { startPasswordThread } from './passwords/start-password-thread.ts'
@@ -60,7 +60,7 @@ const UNKNOWN_VERSION = '0'
 /** ms after which a port that could not be opened is tried again. */
 const REOPEN = 1000
 /** ms to wait for what is shutting down; longer than killing a child process takes. */
-export const FAREWELL = 5000
+export const CLOSE_TIMEOUT = 5000
 
 /**
  * Serves the current snapshot. A reload swaps it between two requests: open ports, connections and the state of
@@ -126,7 +126,8 @@ export class Gateway {
       () => this.runtime.bodies.own,
     )
     // With several workers, their leader reports it.
-    if (init.share === undefined) tellOfReplica(this.metrics, { workers: () => 1, budgets: () => this.state.budgets() })
+    if (init.share === undefined)
+      registerReplicaMetrics(this.metrics, { workers: () => 1, budgets: () => this.state.budgets() })
   }
 
   get snapshot(): Snapshot | undefined {
@@ -207,9 +208,9 @@ export class Gateway {
     for (const listener of [...this.#leaving, ...[...this.#ports.values()].map(port => port.listener)])
       listener.destroy()
     // Each exchange ends, and is recorded, when its connection has closed.
-    await this.#within(FAREWELL, this.#untilIdle())
+    await this.#within(CLOSE_TIMEOUT, this.#untilIdle())
     this.#init.trace.close()
-    await Promise.all([this.#observer.close(), this.#within(FAREWELL, this.state.close())])
+    await Promise.all([this.#observer.close(), this.#within(CLOSE_TIMEOUT, this.state.close())])
     await this.runtime.transport.close()
   }
 

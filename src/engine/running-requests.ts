@@ -40,7 +40,7 @@ export interface RunningWork {
 }
 
 /** Entries listed; the rest is only counted. */
-const MOST = 1000
+const MAX_LISTED = 1000
 
 export interface RunningReport {
   /** Oldest first. */
@@ -83,7 +83,7 @@ export class RunningRequests {
     const now = clock.mono()
     const requests: RunningRequest[] = []
     const running = this.all().sort((a, b) => a.startedMono - b.startedMono)
-    for (const x of running.slice(0, MOST)) {
+    for (const x of running.slice(0, MAX_LISTED)) {
       const { step, origin } = standing(x)
       requests.push({
         request: x.id,

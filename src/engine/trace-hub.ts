@@ -30,7 +30,7 @@ export interface TraceSource {
 export const MAX_WATCHERS = 16
 
 /** Routes per event. Evaluating each takes time from live requests. */
-const MOST_ROUTES = 100
+const MAX_ROUTES = 100
 
 export interface TraceHubInit {
   readonly clock: Clock
@@ -57,7 +57,7 @@ export class TraceHub implements TraceSource {
     this.clock = init.clock
     this.#cel = init.cel
     this.#worker = init.worker
-    this.#mostRoutes = init.mostRoutes ?? MOST_ROUTES
+    this.#mostRoutes = init.mostRoutes ?? MAX_ROUTES
   }
 
   /**

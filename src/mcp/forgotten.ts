@@ -1,13 +1,13 @@
 import { isObject, type JsonObject, type Notification, notificationOf, type Request, requestOf } from './message.ts'
 
 /** The session state that a client has set on a target. */
-export interface Wishes {
+export interface ClientState {
   readonly level: unknown
   readonly subscribed: ReadonlySet<string>
 }
 
 /** Requests that restore the client's session state on a restarted target. */
-export function repeatedWishes({ level, subscribed }: Wishes, ownId: () => string): Request[] {
+export function restoreRequests({ level, subscribed }: ClientState, ownId: () => string): Request[] {
   return [
     ...(level === undefined ? [] : [requestOf(ownId(), 'logging/setLevel', { level })]),
     ...[...subscribed].map(uri => requestOf(ownId(), 'resources/subscribe', { uri })),
@@ -15,7 +15,7 @@ export function repeatedWishes({ level, subscribed }: Wishes, ownId: () => strin
 }
 
 /** Notifications that a target has lost the session: anything that the client read there may have changed. */
-export function forgetting(target: string, capabilities: JsonObject, { subscribed }: Wishes): Notification[] {
+export function forgetting(target: string, capabilities: JsonObject, { subscribed }: ClientState): Notification[] {
   const changes = ['tools', 'prompts', 'resources'].flatMap(kind => {
     const offered = capabilities[kind]
     return isObject(offered) && offered.listChanged === true

@@ -68,15 +68,15 @@ export const csrf = definePolicy({
 /** For log and trace only: the response body does not say why. */
 function foreign(site: string | undefined, origin: string | undefined, own: string): string {
   if (site === undefined) return isNot(origin, own)
-  return `sec-fetch-site is ${site.slice(0, MOST_SHOWN)}${origin === undefined ? '' : `: ${isNot(origin, own)}`}`
+  return `sec-fetch-site is ${site.slice(0, MAX_SHOWN)}${origin === undefined ? '' : `: ${isNot(origin, own)}`}`
 }
 
 function isNot(origin = '', own: string): string {
-  return `origin "${origin.slice(0, MOST_SHOWN)}" is not ${own}`
+  return `origin "${origin.slice(0, MAX_SHOWN)}" is not ${own}`
 }
 
 /** Maximum characters shown of a header field. */
-const MOST_SHOWN = 256
+const MAX_SHOWN = 256
 
 function sameOrigin(origin: string, scheme: string, authority: string): boolean {
   const own = parseOrigin(`${scheme}://${authority}`)

@@ -8,7 +8,7 @@ import { bodiesFor } from './parts/request-body.ts'
 import { definePolicy } from './policy.ts'
 
 /** ms; the limit of Node's timers. */
-const LONGEST = 2 ** 31 - 1
+const MAX_DELAY = 2 ** 31 - 1
 
 const schema = object('delay', {
   duration: req(
@@ -38,7 +38,7 @@ export const delay = definePolicy({
     function delayRequest(x: Exchange): undefined | Promise<undefined> {
       const outcome = duration.evaluate(x)
       if (!outcome.ok || typeof outcome.value !== 'number' || !(outcome.value > 0)) return undefined
-      return pause(Math.min(outcome.value, LONGEST), x, clock)
+      return pause(Math.min(outcome.value, MAX_DELAY), x, clock)
     }
     return { request: delayRequest, ...bodiesFor([duration], limits) }
   },

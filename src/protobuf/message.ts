@@ -158,7 +158,7 @@ export interface MessageKind<T extends Table> extends Kind<Decoded<T>, Encoded<T
 }
 
 /** Deeper ones are not read: whoever sends them wants the reader's stack. */
-const DEEPEST = 64
+const MAX_DEPTH = 64
 
 export function message<const T extends Table>(table: T): MessageKind<T> {
   const fields = Object.entries(table)
@@ -170,7 +170,7 @@ export function message<const T extends Table>(table: T): MessageKind<T> {
     }
   }
   function readFields(r: BinaryReader, end: number, depth: number): Decoded<T> {
-    if (depth > DEEPEST) throw new Error('messages are nested too deeply')
+    if (depth > MAX_DEPTH) throw new Error('messages are nested too deeply')
     const out: Record<string, unknown> = {}
     while (r.pos < end) {
       const [no, wire] = r.tag()

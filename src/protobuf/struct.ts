@@ -54,7 +54,7 @@ function jsonOf({ number, string, bool: truth, struct: object, list }: Value): J
 }
 
 /** As deep as a message may be: what is deeper becomes null. */
-const DEEPEST = 20
+const MAX_DEPTH = 20
 
 function fieldsOf(object: Readonly<Record<string, unknown>>, depth: number) {
   return { fields: Object.fromEntries(Object.entries(object).map(([name, each]) => [name, asValue(each, depth)])) }
@@ -68,7 +68,7 @@ function asValue(json: unknown, depth: number): Value {
   if (typeof json === 'bigint') return { string: json.toString() }
   if (json instanceof Date) return { string: json.toISOString() }
   if (json instanceof Uint8Array) return { string: Buffer.from(json).toString('base64') }
-  if (typeof json !== 'object' || json === null || depth >= DEEPEST) return { null: 0 }
+  if (typeof json !== 'object' || json === null || depth >= MAX_DEPTH) return { null: 0 }
   if (Array.isArray(json)) return { list: { values: json.map(each => asValue(each, depth + 1)) } }
   return { struct: fieldsOf(json as Readonly<Record<string, unknown>>, depth + 1) }
 }

@@ -120,12 +120,12 @@ async function printReports(outcome: CheckOutcome, request: ValidateRequest, to:
     await to.deliver(await renderReport(shown, output.format, request), output)
   }
   if (request.env.GITHUB_ACTIONS === 'true' || request.outputs.some(({ format }) => format === 'github')) {
-    await tellGithub(shown, request, to)
+    await writeGithubSummary(shown, request, to)
   }
 }
 
 /** In a GitHub workflow, annotations are added to any format, and the job summary gets a table. */
-async function tellGithub(report: CheckReport, request: ValidateRequest, to: Printer): Promise<void> {
+async function writeGithubSummary(report: CheckReport, request: ValidateRequest, to: Printer): Promise<void> {
   const { renderGithub, renderGithubSummary } = await import('../diagnostics/render/github.ts')
   if (!request.outputs.some(({ format }) => format === 'github')) {
     const text = renderGithub(report)

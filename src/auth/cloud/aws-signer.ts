@@ -31,7 +31,7 @@ export interface SignerContext extends CloudContext {
 
 const ROLE_REGION = 'us-east-1'
 /** Bounded: sessions named by requests are up to clients. */
-const MOST_SESSIONS = 1024
+const MAX_SESSIONS = 1024
 
 /**
  * Signs outgoing requests. A body is buffered for that, up to `maxBuffer` bytes. Throws GatewayError `backendAuth` if
@@ -44,7 +44,7 @@ export function awsSignerFor(
   const { runtime, env } = cloud
   const { clock } = runtime
   const found = cloud.state('AWS keys', () => new Fresh<AwsKeys>(clock))
-  const assumed = cloud.state('AWS roles', () => new FreshByKey<AwsKeys>(MOST_SESSIONS, clock))
+  const assumed = cloud.state('AWS roles', () => new FreshByKey<AwsKeys>(MAX_SESSIONS, clock))
   const limit = cloud.limits.maxBuffer
   const source = (from: CloudContext): Promise<AwsKeys> =>
     signing.keys ? Promise.resolve(signing.keys) : found.get(awaited => discoverAwsKeys(awaited ? from : cloud))

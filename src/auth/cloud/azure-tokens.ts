@@ -49,7 +49,7 @@ async function implicit(cloud: CloudContext, scope: string): Promise<Dated<strin
   const user: UserAssigned = client ? { clientId: client } : {}
   if (cloud.env.IDENTITY_ENDPOINT) return managed(cloud, user, scope)
   const failures: string[] = []
-  for (const attempt of [() => ofInstance(cloud, user, scope, PROBE), () => developer(cloud, scope)]) {
+  for (const attempt of [() => instanceToken(cloud, user, scope, PROBE), () => developer(cloud, scope)]) {
     try {
       return await attempt()
     } catch (error) {
@@ -86,11 +86,11 @@ async function developer(cloud: CloudContext, scope: string): Promise<Dated<stri
 
 function managed(cloud: CloudContext, user: UserAssigned, scope: string): Promise<Dated<string>> {
   const { IDENTITY_ENDPOINT: endpoint, IDENTITY_HEADER: header } = cloud.env
-  return endpoint && header ? ofAppService(cloud, user, scope, endpoint, header) : ofInstance(cloud, user, scope)
+  return endpoint && header ? appServiceToken(cloud, user, scope, endpoint, header) : instanceToken(cloud, user, scope)
 }
 
 /** https://learn.microsoft.com/azure/app-service/overview-managed-identity#rest-endpoint-reference */
-function ofAppService(
+function appServiceToken(
   cloud: CloudContext,
   { clientId, objectId, resourceId }: UserAssigned,
   scope: string,
@@ -99,14 +99,14 @@ function ofAppService(
 ): Promise<Dated<string>> {
   if (!URL.canParse(endpoint)) throw new Error('IDENTITY_ENDPOINT is not a URL')
   const named = { client_id: clientId, object_id: objectId, mi_res_id: resourceId }
-  return ofEndpoint(cloud, endpoint, '2019-08-01', named, scope, ['x-identity-header', header])
+  return identityEndpointToken(cloud, endpoint, '2019-08-01', named, scope, ['x-identity-header', header])
 }
 
 /** ms: an existing service answers at once, and elsewhere nothing does. */
 const PROBE = 1000
 
 /** https://learn.microsoft.com/entra/identity/managed-identities-azure-resources/how-to-use-vm-token */
-function ofInstance(
+function instanceToken(
   cloud: CloudContext,
   { clientId, objectId, resourceId }: UserAssigned,
   scope: string,
@@ -115,10 +115,10 @@ function ofInstance(
   const host = (cloud.env.AZURE_POD_IDENTITY_AUTHORITY_HOST || 'http://169.254.169.254').replace(/\/+$/, '')
   const named = { client_id: clientId, object_id: objectId, msi_res_id: resourceId }
   const endpoint = `${host}/metadata/identity/oauth2/token`
-  return ofEndpoint(cloud, endpoint, '2018-02-01', named, scope, ['metadata', 'true'], timeout)
+  return identityEndpointToken(cloud, endpoint, '2018-02-01', named, scope, ['metadata', 'true'], timeout)
 }
 
-async function ofEndpoint(
+async function identityEndpointToken(
   cloud: CloudContext,
   endpoint: string,
   version: string,

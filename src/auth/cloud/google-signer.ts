@@ -4,7 +4,7 @@ import { FreshByKey } from '../fresh.ts'
 import { bearerSigner } from './bearer-signer.ts'
 import type { CloudContext } from './cloud-context.ts'
 import { readGoogleCredential } from './google-credential.ts'
-import { type GoogleWish, googleToken } from './google-tokens.ts'
+import { type GoogleTokenRequest, googleToken } from './google-tokens.ts'
 
 export interface GoogleSigning {
   readonly type: 'accessToken' | 'idToken'
@@ -19,9 +19,9 @@ export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNu
   const { runtime, env } = cloud
   const { credential } = signing
   const name = credential === undefined ? 'of the environment' : hash('sha256', credential, 'base64url')
-  const tokens = runtime.state.get(`Google tokens ${name}`, () => new FreshByKey<string>(MOST_AUDIENCES, runtime.clock))
+  const tokens = runtime.state.get(`Google tokens ${name}`, () => new FreshByKey<string>(MAX_AUDIENCES, runtime.clock))
   return bearerSigner((request, target) => {
-    const wish = wishOf(signing, target)
+    const wish = tokenRequestFor(signing, target)
     return tokens.get(wish.kind === 'access' ? '' : wish.audience, awaited => {
       const from = credential === undefined ? undefined : readGoogleCredential(credential)
       return googleToken({ runtime, env, trace: awaited ? request.signedFor?.trace : undefined }, from, wish)
@@ -29,7 +29,7 @@ export function googleSigner(signing: GoogleSigning, cloud: CloudContext): NonNu
   })
 }
 
-function wishOf({ type, audience }: GoogleSigning, target: Target): GoogleWish {
+function tokenRequestFor({ type, audience }: GoogleSigning, target: Target): GoogleTokenRequest {
   if (type === 'accessToken') return { kind: 'access' }
   if (audience !== undefined) return { kind: 'identity', audience }
   // An IP address does not identify its owner, and the request's host is set by the client.
@@ -38,4 +38,4 @@ function wishOf({ type, audience }: GoogleSigning, target: Target): GoogleWish {
 }
 
 /** Bounded: a host chosen by clients is an audience chosen by clients. */
-const MOST_AUDIENCES = 256
+const MAX_AUDIENCES = 256

@@ -10,16 +10,16 @@ import { accessTokenIn, identityTokenIn, membersOf, repliedMembers, tokenText } 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
 
 /** An access token, or an ID token for an audience. */
-export type GoogleWish = { readonly kind: 'access' } | { readonly kind: 'identity'; readonly audience: string }
+export type GoogleTokenRequest = { readonly kind: 'access' } | { readonly kind: 'identity'; readonly audience: string }
 
 /** If `credential` is unset, tries the environment, then the metadata server. Throws an error without credentials. */
 export async function googleToken(
   cloud: CloudContext,
   credential: GoogleCredential | undefined,
-  wish: GoogleWish,
+  wish: GoogleTokenRequest,
 ): Promise<Dated<string>> {
   const from = credential ?? fromEnvironment(cloud)
-  return from === undefined ? ofMachine(cloud, wish) : ofCredential(cloud, from, wish)
+  return from === undefined ? metadataServerToken(cloud, wish) : credentialToken(cloud, from, wish)
 }
 
 /**
@@ -39,26 +39,30 @@ function fromEnvironment({ env }: CloudContext): GoogleCredential | undefined {
   return text ? readGoogleCredential(text) : undefined
 }
 
-function ofCredential(cloud: CloudContext, from: GoogleCredential, wish: GoogleWish): Promise<Dated<string>> {
+function credentialToken(
+  cloud: CloudContext,
+  from: GoogleCredential,
+  wish: GoogleTokenRequest,
+): Promise<Dated<string>> {
   switch (from.type) {
     case 'service_account':
-      return ofServiceAccount(cloud, from, wish)
+      return serviceAccountToken(cloud, from, wish)
     case 'authorized_user':
-      return ofUser(cloud, from, wish)
+      return userToken(cloud, from, wish)
     case 'external_account':
-      return ofExternalAccount(cloud, from, wish)
+      return externalAccountToken(cloud, from, wish)
     case 'impersonated_service_account':
-      return ofImpersonated(cloud, from, wish)
+      return impersonatedToken(cloud, from, wish)
   }
 }
 
 type Of<T extends GoogleCredential['type']> = Extract<GoogleCredential, { type: T }>
 
 /** https://developers.google.com/identity/protocols/oauth2/service-account (RFC 7523) */
-async function ofServiceAccount(
+async function serviceAccountToken(
   cloud: CloudContext,
   { email, privateKey, keyId, tokenUrl }: Of<'service_account'>,
-  wish: GoogleWish,
+  wish: GoogleTokenRequest,
 ): Promise<Dated<string>> {
   const now = cloud.runtime.clock.now()
   const issued = Math.floor(now / 1000)
@@ -88,10 +92,10 @@ function signedJwt(header: object, claims: object, privateKey: string): string {
 }
 
 /** The gcloud user login. Its ID token is for gcloud itself, with a fixed audience. */
-async function ofUser(
+async function userToken(
   cloud: CloudContext,
   { clientId, clientSecret, refreshToken, tokenUrl }: Of<'authorized_user'>,
-  wish: GoogleWish,
+  wish: GoogleTokenRequest,
 ): Promise<Dated<string>> {
   const now = cloud.runtime.clock.now()
   const members = await tokenReply(cloud, tokenUrl, {
@@ -106,7 +110,11 @@ async function ofUser(
 }
 
 /** https://google.aip.dev/auth/4117 (RFC 8693) */
-async function ofExternalAccount(cloud: CloudContext, from: ExternalAccount, wish: GoogleWish): Promise<Dated<string>> {
+async function externalAccountToken(
+  cloud: CloudContext,
+  from: ExternalAccount,
+  wish: GoogleTokenRequest,
+): Promise<Dated<string>> {
   const { impersonationUrl, tokenUrl, client, userProject } = from
   if (wish.kind === 'identity' && impersonationUrl === undefined) {
     throw new Error('an external account has ID tokens only with `service_account_impersonation_url`')
@@ -141,12 +149,12 @@ async function subjectToken(cloud: CloudContext, { source }: ExternalAccount): P
   return tokenText(member === undefined ? text.trim() : membersOf(text, whose)[member], whose)
 }
 
-async function ofImpersonated(
+async function impersonatedToken(
   cloud: CloudContext,
   { source, url, delegates }: Of<'impersonated_service_account'>,
-  wish: GoogleWish,
+  wish: GoogleTokenRequest,
 ): Promise<Dated<string>> {
-  const own = await ofCredential(cloud, source, { kind: 'access' })
+  const own = await credentialToken(cloud, source, { kind: 'access' })
   return impersonated(cloud, own.value, url, delegates, wish)
 }
 
@@ -156,7 +164,7 @@ async function impersonated(
   token: string,
   url: string,
   delegates: readonly string[],
-  wish: GoogleWish,
+  wish: GoogleTokenRequest,
 ): Promise<Dated<string>> {
   const identity = wish.kind === 'identity'
   const reply = await callCloud(cloud, {
@@ -180,7 +188,7 @@ const METADATA = 'metadata.google.internal'
 const FLAVOR = 'metadata-flavor'
 
 /** https://cloud.google.com/compute/docs/access/authenticate-workloads */
-async function ofMachine(cloud: CloudContext, wish: GoogleWish): Promise<Dated<string>> {
+async function metadataServerToken(cloud: CloudContext, wish: GoogleTokenRequest): Promise<Dated<string>> {
   const host = cloud.env.GCE_METADATA_HOST || METADATA
   const account = `http://${host}/computeMetadata/v1/instance/service-accounts/default`
   const url =

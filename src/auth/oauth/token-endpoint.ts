@@ -28,7 +28,7 @@ export interface ExpectedToken {
 }
 
 /** The request that the token is for. */
-export interface TokenWish {
+export interface TokenRequest {
   readonly runtime: Runtime
   readonly x: Exchange
   /** Where its trace shows the call; unset if it does not wait for the result and may end first. */
@@ -38,7 +38,7 @@ export interface TokenWish {
 /** ms, unless configured for the service. */
 const TIMEOUT = 10_000
 /** bytes. */
-const LONGEST_REPLY = 256 * 1024
+const MAX_REPLY = 256 * 1024
 /** Errors that clients cannot cause. */
 const OWN_MISTAKES = ['invalid_client', 'unauthorized_client', 'unsupported_grant_type']
 
@@ -51,7 +51,7 @@ export async function askForToken(
   { callee, path, client, name }: TokenEndpoint,
   form: readonly (readonly [name: string, value: string])[],
   expected: ExpectedToken,
-  { runtime, x, scope }: TokenWish,
+  { runtime, x, scope }: TokenRequest,
 ): Promise<Dated<string>> {
   const now = runtime.clock.now()
   const params = new URLSearchParams(form.map(([field, value]) => [field, value]))
@@ -66,7 +66,7 @@ export async function askForToken(
     path,
     fields: ['content-type', 'application/x-www-form-urlencoded', 'accept', 'application/json', ...proof],
   } as const
-  const reply = await ask(callee, request, Buffer.from(params.toString()), LONGEST_REPLY, runtime, x).catch(error => {
+  const reply = await ask(callee, request, Buffer.from(params.toString()), MAX_REPLY, runtime, x).catch(error => {
     throw error instanceof GatewayError ? failed(`${name}: ${error.message}`, error) : error
   })
   if (reply.status !== 200) throw refused(name, reply)

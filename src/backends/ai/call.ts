@@ -95,7 +95,7 @@ interface Call {
 function callParsed(call: Call, format: Format, on: ResponseHandler, body: JsonBody): void {
   const { to, x } = call
   call.client.errorBody = (status, message) => errorBody(format.errors, status, message)
-  const facts: LlmFacts = tell(call, {
+  const facts: LlmFacts = reportFacts(call, {
     provider: to.provider,
     streaming: body.get('stream') === true,
     requestModel: '',
@@ -277,7 +277,7 @@ function readableHeaders({ x, to }: Call, family: WireFamily): HeaderList {
   return headers
 }
 
-function tell({ x, client }: Call, facts: LlmFacts): LlmFacts {
+function reportFacts({ x, client }: Call, facts: LlmFacts): LlmFacts {
   x.llm = facts
   client.llm = facts
   return facts
@@ -305,7 +305,7 @@ function forward(
 ): void {
   const { to, x } = call
   const requestModel = x.llm?.requestModel ?? modelIn(body)
-  const facts = tell(call, {
+  const facts = reportFacts(call, {
     provider: to.provider,
     streaming: body?.get('stream') === true,
     requestModel,
@@ -331,7 +331,7 @@ function converse(call: Call, on: ResponseHandler, chosen: string | undefined): 
   const { to, x, client, runtime } = call
   const asked = chosen ?? askedModel(x.request.path)
   const model = to.wire.model ?? (asked && to.policy?.aliasOf(asked)) ?? asked
-  const facts = tell(call, {
+  const facts = reportFacts(call, {
     provider: to.provider,
     streaming: true,
     requestModel: model ?? 'unknown',

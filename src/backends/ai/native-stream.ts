@@ -11,9 +11,9 @@ import { UsageRecorder } from '../../llm/usage.ts'
 import { errorInDialect, type ReplyContext } from './reply-context.ts'
 
 /** A stream without content after this many bytes is passed on as it is. */
-const MOST_HELD = 64 * 1024
+const MAX_HELD = 64 * 1024
 /** In bytes. */
-const LARGEST_FRAME = 32 * 1024 * 1024
+const MAX_FRAME = 32 * 1024 * 1024
 /** Enough for the last events of every format. */
 const TAIL = 4096
 
@@ -51,8 +51,8 @@ export class HeldStream implements ChunkSink {
     this.#relay = relay
     this.#events = CODECS[format].events.reader()
     this.#reader = ctx.format.framed
-      ? new FrameReader(MOST_HELD, ({ name = '', data }) => this.#read(name, data))
-      : new SseReader(MOST_HELD, ({ event, data }) => this.#read(event, data.toString('utf8')))
+      ? new FrameReader(MAX_HELD, ({ name = '', data }) => this.#read(name, data))
+      : new SseReader(MAX_HELD, ({ event, data }) => this.#read(event, data.toString('utf8')))
   }
 
   write(chunk: Buffer): boolean {
@@ -66,7 +66,7 @@ export class HeldStream implements ChunkSink {
       this.#refuse(this.#failed.message)
       return true
     }
-    return !(this.#speaks || this.#size > MOST_HELD) || this.#release()
+    return !(this.#speaks || this.#size > MAX_HELD) || this.#release()
   }
 
   end(trailers?: readonly string[]): void {
@@ -148,7 +148,7 @@ export function relayFrames(ctx: ReplyContext, client: ChunkSink): ChunkSink {
   const recorder = new UsageRecorder(ctx.facts, ctx.format.cache)
   let first = true
   let ended = false
-  let reader: FrameReader | undefined = new FrameReader(LARGEST_FRAME, ({ name, data }) => {
+  let reader: FrameReader | undefined = new FrameReader(MAX_FRAME, ({ name, data }) => {
     if (name === 'messageStop' || name?.endsWith('Exception')) ended = true
     const usage = name === 'metadata' ? ctx.format.usage(parseEvent(data)) : undefined
     if (usage) recorder.add(usage)

@@ -61,12 +61,12 @@ const SHARE = 0.8
 export const SILENT: TargetFailure = { message: 'the target has not answered in time', down: false }
 
 /** For a call on one target: the timeout of the route. */
-export function patienceFor(x: Exchange): Patience {
+export function timeoutFor(x: Exchange): Patience {
   return { ms: x.attempts.at(-1)?.timeout ?? 0, untilReply: false }
 }
 
 /** For one target's share of a fan-out. */
-export function patienceAmongOthers(x: Exchange): Patience {
+export function timeoutInFanOut(x: Exchange): Patience {
   // Less than the route's limit, which would end the whole answer.
   const limits = [x.attempts.at(-1)?.timeout, x.timeLimit].filter(limit => limit !== undefined && limit > 0) as number[]
   return { ms: limits.length > 0 ? Math.ceil(Math.min(...limits) * SHARE) : FOR_ALL, untilReply: true }

@@ -8,7 +8,7 @@ import {
   replyOf,
 } from '../../mcp/message.ts'
 import type { Answer } from './answer.ts'
-import { patienceAmongOthers, type TargetFailure } from './connection.ts'
+import { type TargetFailure, timeoutInFanOut } from './connection.ts'
 import type { Conversation } from './conversation.ts'
 import { isAboutClient } from './http-connection.ts'
 import type { Link } from './targets.ts'
@@ -83,7 +83,7 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
       }
       const request = plan.request(link)
       cancels.push(() => calls.cancel(request.id))
-      calls.start(link, request, answer, patienceAmongOthers(answer.x), {
+      calls.start(link, request, answer, timeoutInFanOut(answer.x), {
         flow: answer,
         message: message => plan.message(link, message),
         reply: response => {

@@ -2,7 +2,7 @@ import type { Exchange } from '../../http/exchange.ts'
 import type { Request, Response } from '../../mcp/message.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import { traceCall } from './call.ts'
-import { type Connection, type Flow, patienceAmongOthers, SILENT, type TargetFailure } from './connection.ts'
+import { type Connection, type Flow, SILENT, type TargetFailure, timeoutInFanOut } from './connection.ts'
 import type { Era } from './eras/era.ts'
 
 /** A form of handshake with a target. */
@@ -53,7 +53,7 @@ export function greet(
     if (failure && others.length > 0 && mayRefuse(failure)) greet(to, x, clock, others, done)
     else done(result)
   }
-  const limit = clock.after(greeting.probe && others.length > 0 ? PROBE : patienceAmongOthers(x).ms, () => {
+  const limit = clock.after(greeting.probe && others.length > 0 ? PROBE : timeoutInFanOut(x).ms, () => {
     cancel()
     finish({ ...SILENT, down: others.length === 0 })
   })

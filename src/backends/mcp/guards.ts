@@ -105,7 +105,7 @@ async function ask(
     if (!each.looksAt(checked.method, checked.phase)) continue
     const begun = clock.mono()
     const verdict = await each.check(x, json === undefined ? checked : { ...checked, json })
-    tell(x, each.name, checked.phase, verdict, clock.mono() - begun)
+    reportVerdict(x, each.name, checked.phase, verdict, clock.mono() - begun)
     if (verdict.action === 'reject') return verdict
     if (verdict.action === 'fail') return { error: FAILED }
     if (verdict.action === 'mask') json = verdict.json
@@ -125,7 +125,7 @@ const COUNTED: Readonly<Record<McpVerdict['action'], GuardCheck['action']>> = {
 }
 
 /** Reports to the metrics, the access log and the trace. */
-function tell(x: Exchange, guard: string, phase: Phase, verdict: McpVerdict, duration: number): void {
+function reportVerdict(x: Exchange, guard: string, phase: Phase, verdict: McpVerdict, duration: number): void {
   const reason = verdict.action === 'reject' && verdict.reason !== '' ? { reason: verdict.reason } : {}
   const failed = verdict.action === 'fail' || verdict.action === 'failOpen' ? { error: verdict.error } : {}
   x.guardChecks ??= []

@@ -10,14 +10,14 @@ import { type NamedItem, namedItem, renamed, valueAt } from '../../mcp/named-ite
 import { splitName, splitUri } from '../../mcp/names.ts'
 import { rewriteResult, rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
-import { patienceFor } from './connection.ts'
+import { timeoutFor } from './connection.ts'
 import type { Conversation } from './conversation.ts'
 import type { Era } from './eras/era.ts'
 import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts'
 import { forwardRaw } from './forward.ts'
 import { guardRequest, guardResponse, guardResult, isGuarded } from './guards.ts'
 import { takeInventory } from './lists/inventory.ts'
-import { KnownItems, saysUnknown } from './lists/known-items.ts'
+import { KnownItems, reportsUnknown } from './lists/known-items.ts'
 import type { McpSetup } from './setup.ts'
 import type { Link } from './targets.ts'
 
@@ -242,17 +242,17 @@ export class Router {
         const bytes = rewriteResult(link.name, response, this.#setup.naming)
         return unknown ? privateReply(bytes) : bytes
       }
-      conversation.calls.start(link, request, answer, patienceFor(answer.x), {
+      conversation.calls.start(link, request, answer, timeoutFor(answer.x), {
         flow: answer,
         position: (event, silent) => answer.at(link.name, event, silent),
         message: message => this.tell(conversation, link, message, answer),
         reply: response =>
-          unknown && response.failed && saysUnknown(response)
+          unknown && response.failed && reportsUnknown(response)
             ? unknown()
             : guardResponse(answer, request, link.name, response, this.#setup.runtime.clock, own =>
                 finish(era, own, toClient(own), answer),
               ),
-        fail: lost => (unknown && saysUnknown(lost) ? unknown() : answer.failWith(request.id, lost)),
+        fail: lost => (unknown && reportsUnknown(lost) ? unknown() : answer.failWith(request.id, lost)),
       })
       answer.onLeave(() => conversation.calls.cancel(request.id))
     })

@@ -1,5 +1,5 @@
 import type { Exchange } from '../../http/exchange.ts'
-import { forgetting, repeatedWishes } from '../../mcp/forgotten.ts'
+import { forgetting, restoreRequests } from '../../mcp/forgotten.ts'
 import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
 import type { Clock } from '../../runtime/runtime.ts'
 import type { Connection, TargetFailure } from './connection.ts'
@@ -93,7 +93,7 @@ export class Link {
     const wishes = { level: this.#level, subscribed: this.#subscribed }
     this.news = forgetting(this.name, this.capabilities ?? {}, wishes)
     let serial = 0
-    for (const request of repeatedWishes(wishes, () => `gwctl-again-${++serial}`)) {
+    for (const request of restoreRequests(wishes, () => `gwctl-again-${++serial}`)) {
       const flow = { full: false, onRoom: (then: () => void) => then() }
       this.connection?.call(x, request, { flow, message() {}, reply() {}, fail() {} })
     }

@@ -1,5 +1,5 @@
 import { Optional } from '@marcbachmann/cel-js'
-import { hasField, isPassedOver } from '../access.ts'
+import { hasField, isSkippedError } from '../access.ts'
 import type { Toolbox } from '../define.ts'
 import { upTo } from '../define.ts'
 import { CelFailure, codeOf, isAbsence } from '../failure.ts'
@@ -43,7 +43,7 @@ export function presence(target: SyntaxNode, run: Run): Macro {
       try {
         return isPresent(evaluator, target, scope, run)
       } catch (error) {
-        if (isPassedOver(error, run)) return false
+        if (isSkippedError(error, run)) return false
         throw error
       }
     },
@@ -78,7 +78,7 @@ function fallback(value: SyntaxNode, other: SyntaxNode, run: Run): Macro {
       try {
         found = unwrapped(evaluator.run(value, scope))
       } catch (error) {
-        if (!isPassedOver(error, run)) throw error
+        if (!isSkippedError(error, run)) throw error
       }
       return found === undefined || found === null ? evaluator.run(other, scope) : found
     },

@@ -17,7 +17,7 @@ import {
 
 /** Maximum characters per alternative, and maximum alternatives: each position costs at most their product. */
 const LONGEST = 16
-const MOST = 16
+const MAX_WAYS = 16
 /** Maximum instructions of a program that is searched for necessary ones, which takes quadratic time. */
 const LARGEST = 400
 
@@ -56,7 +56,7 @@ function startingAt(inst: readonly Instruction[], pc: number, first: boolean): F
   let ways: Way[] = [{ classes: [], chance: 1, pc }]
   for (let length = 0; length < LONGEST; length++) {
     const longer = ways.flatMap(way => goOn(inst, way, first && length === 0))
-    if (longer.length > MOST) break
+    if (longer.length > MAX_WAYS) break
     ways = longer
   }
   if (ways.length === 0 || ways.some(({ classes }) => classes.length === 0)) return undefined

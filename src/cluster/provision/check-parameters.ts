@@ -14,7 +14,7 @@ export function checkParameters(parameters: Parameters, kind: string): void {
   checkOverlayKinds(parameters, kind)
   for (const section of Object.keys(asFields(parameters.spec.rawConfig) ?? {})) {
     if (section !== 'config')
-      say(
+      addFinding(
         parameters,
         'GW602',
         ['rawConfig', section],
@@ -23,16 +23,22 @@ export function checkParameters(parameters: Parameters, kind: string): void {
   }
   const { level } = parameters.spec.logging ?? {}
   const wrong = level === undefined || level === '' ? undefined : logFilterProblem(level)
-  if (wrong !== undefined) say(parameters, 'GW106', ['logging', 'level'], `\`${level}\` is not a log filter: ${wrong}`)
+  if (wrong !== undefined)
+    addFinding(parameters, 'GW106', ['logging', 'level'], `\`${level}\` is not a log filter: ${wrong}`)
   if (meshOf(parameters)) {
-    say(parameters, 'GW601', ['istio'], 'mutual TLS with a mesh is not served yet: only the settings are passed on')
+    addFinding(
+      parameters,
+      'GW601',
+      ['istio'],
+      'mutual TLS with a mesh is not served yet: only the settings are passed on',
+    )
   }
   if (parameters.spec.spiffe && parameters.spec.spiffe.enabled !== false) {
-    say(parameters, 'GW601', ['spiffe'], 'certificates of SPIFFE are not served yet: only the socket is mounted')
+    addFinding(parameters, 'GW601', ['spiffe'], 'certificates of SPIFFE are not served yet: only the socket is mounted')
   }
 }
 
-function say(
+function addFinding(
   parameters: Parameters,
   code: 'GW103' | 'GW104' | 'GW106' | 'GW111' | 'GW601' | 'GW602',
   path: Path,
@@ -50,7 +56,7 @@ const REGISTRY =
 function checkImage(parameters: Parameters): void {
   const { registry = '', repository, tag = '', digest = '', pullPolicy } = parameters.spec.image ?? {}
   const wrong = (field: string, text: string, what: string) =>
-    say(parameters, 'GW106', ['image', field], `\`${text}\` is not ${what}`)
+    addFinding(parameters, 'GW106', ['image', field], `\`${text}\` is not ${what}`)
   if (repository !== undefined && !REPOSITORY.test(repository))
     wrong('repository', repository, 'the name of a repository')
   if (registry !== '' && !REGISTRY.test(registry)) wrong('registry', registry, 'the address of a registry')
@@ -58,7 +64,7 @@ function checkImage(parameters: Parameters): void {
   if (digest !== '' && !DIGEST.test(digest)) wrong('digest', digest, 'a digest, which begins with `sha256:`')
   if (pullPolicy !== undefined && !['Always', 'IfNotPresent', 'Never'].includes(pullPolicy)) {
     const message = `\`${pullPolicy}\` is not a pull policy: write \`Always\`, \`IfNotPresent\` or \`Never\``
-    say(parameters, 'GW104', ['image', 'pullPolicy'], message)
+    addFinding(parameters, 'GW104', ['image', 'pullPolicy'], message)
   }
 }
 
@@ -69,7 +75,7 @@ function checkResources(parameters: Parameters): void {
     const limit = (limits as Fields)[name]
     if (limit === undefined || !(amountOf(request) > amountOf(limit))) continue
     const path = ['resources', 'limits', name]
-    say(parameters, 'GW111', path, `the limit ${String(limit)} is less than the request ${String(request)}`)
+    addFinding(parameters, 'GW111', path, `the limit ${String(limit)} is less than the request ${String(request)}`)
   }
 }
 
@@ -102,5 +108,5 @@ function checkOverlayKinds(parameters: Parameters, kind: string): void {
 export function checkObject({ kind, spec }: KubeObject, parameters: Parameters): void {
   if (kind !== 'HorizontalPodAutoscaler' || asFields(spec)?.maxReplicas !== undefined) return
   const message = 'an autoscaler needs `maxReplicas`: write it in `spec`'
-  say(parameters, 'GW103', ['horizontalPodAutoscaler'], message)
+  addFinding(parameters, 'GW103', ['horizontalPodAutoscaler'], message)
 }

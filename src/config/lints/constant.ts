@@ -14,7 +14,7 @@ export function constantOf(term: Term | undefined): Constant | undefined {
   const { op, args } = term
   const [left, right] = args
   if (op === '!' && left) return negated(constantOf(left))
-  if (op === '&&' || op === '||') return ofParts(partsOf(term, op), op)
+  if (op === '&&' || op === '||') return constantOfParts(partsOf(term, op), op)
   if (op === 'in' && right?.kind === 'operation' && right.op === 'list' && right.args.length === 0)
     return { value: false }
   if ((op === '==' || op === '!=') && left && right) {
@@ -28,7 +28,7 @@ function negated(constant: Constant | undefined): Constant | undefined {
   return constant && { ...constant, value: !constant.value }
 }
 
-function ofParts(parts: readonly Term[], op: '&&' | '||'): Constant | undefined {
+function constantOfParts(parts: readonly Term[], op: '&&' | '||'): Constant | undefined {
   const decides = op === '||'
   const constants = parts.map(constantOf)
   if (constants.some(each => each?.value === decides)) return { value: decides }

@@ -12,7 +12,7 @@ export interface ThreadTasks extends Partial<RunningWork> {
 }
 
 /** Entries listed per kind; the rest is only counted. */
-const MOST = 1000
+const MAX_LISTED = 1000
 
 /** `work`: undefined for a thread that serves nothing. */
 export function threadTasks(thread: string, work: RunningWork | undefined): ThreadTasks {
@@ -29,14 +29,14 @@ export function tasksReport(threads: readonly ThreadTasks[]): object {
   const connections = oldest(threads, each => each.connections ?? [])
   const sessions = oldest(threads, each => each.sessions ?? [])
   const more = {
-    ...(total > MOST ? { requests: total - MOST } : {}),
-    ...(connections.length > MOST ? { connections: connections.length - MOST } : {}),
-    ...(sessions.length > MOST ? { sessions: sessions.length - MOST } : {}),
+    ...(total > MAX_LISTED ? { requests: total - MAX_LISTED } : {}),
+    ...(connections.length > MAX_LISTED ? { connections: connections.length - MAX_LISTED } : {}),
+    ...(sessions.length > MAX_LISTED ? { sessions: sessions.length - MAX_LISTED } : {}),
   }
   return {
-    requests: requests.slice(0, MOST),
-    connections: connections.slice(0, MOST),
-    sessions: sessions.slice(0, MOST),
+    requests: requests.slice(0, MAX_LISTED),
+    connections: connections.slice(0, MAX_LISTED),
+    sessions: sessions.slice(0, MAX_LISTED),
     ...(Object.keys(more).length > 0 ? { more } : {}),
     workload: counted(threads.flatMap(each => Object.entries(each.workload))),
     ...(threads.length > 1 ? { threads: threads.map(summaryOf) } : {}),

@@ -20,7 +20,7 @@ const IDLE = 60_000
 /** The same once the port accepts no new clients: prompt responses are still delivered. */
 const LEAVING = 1000
 /** Sessions per port; each takes a socket. Source addresses can be spoofed, so the longest idle session is evicted. */
-const MOST = 4096
+const MAX_SESSIONS = 4096
 /** Datagrams that a session holds until its backend is reachable; the rest is dropped, as on any hop. */
 const HELD = 32
 
@@ -154,7 +154,7 @@ export class UdpPort implements OpenListener {
       over: false,
     }
     const [idlest] = this.#sessions.values()
-    if (idlest && this.#sessions.size >= MOST) this.#end(idlest, 'evicted by another session')
+    if (idlest && this.#sessions.size >= MAX_SESSIONS) this.#end(idlest, 'evicted by another session')
     this.#sessions.set(key, session)
     this.#host.relayStarted(session.relay)
     void this.#reach(session, route !== undefined).catch((error: unknown) =>

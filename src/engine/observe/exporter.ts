@@ -16,7 +16,7 @@ const QUEUE_BYTES = 8 * 1024 * 1024
 const RETRIES = 5
 const LONGEST_PAUSE = 30_000
 /** ms that shutdown waits for the last exports. */
-const FAREWELL = 2000
+const SHUTDOWN_TIMEOUT = 2000
 
 export interface ExporterInit {
   readonly signal: Signal
@@ -83,7 +83,7 @@ export class Exporter {
     if (this.#working === undefined) return
     let limit: Timer | undefined
     const tooLong = new Promise<void>(resolve => {
-      limit = this.#init.clock.after(FAREWELL, resolve)
+      limit = this.#init.clock.after(SHUTDOWN_TIMEOUT, resolve)
     })
     await Promise.race([this.#working, tooLong])
     limit?.cancel()

@@ -13,7 +13,7 @@ export interface ReplicaFacts {
  * Metrics of the process rather than of a worker; one thread reports them. Names without our prefix are those of
  * Prometheus' own clients.
  */
-export function tellOfReplica(metrics: MetricsRegistry, { workers, budgets }: ReplicaFacts): void {
+export function registerReplicaMetrics(metrics: MetricsRegistry, { workers, budgets }: ReplicaFacts): void {
   metrics.observed('agentgateway_workers', 'Threads that serve.', workers)
   const limits = ['limit', 'counts', 'at']
   const each = (value: (budget: Budget) => number) => () =>

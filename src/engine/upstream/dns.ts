@@ -83,7 +83,7 @@ export class Resolver {
     if (under) return under
     const asked = this.#lookup(name)
       .then(found => {
-        const addresses = ofFamily(found, this.#family)
+        const addresses = addressesOfFamily(found, this.#family)
         if (addresses.length === 0) throw Object.assign(new Error('no usable address'), { code: 'ENOTFOUND' })
         const answer = { addresses, at: this.#clock.mono(), used: this.#answers.get(name)?.used ?? 0 }
         this.#remember(name, answer)
@@ -119,7 +119,7 @@ function askSystem(name: string): Promise<readonly LookupAddress[]> {
   })
 }
 
-function ofFamily(found: readonly LookupAddress[], family: LookupFamily): readonly LookupAddress[] {
+function addressesOfFamily(found: readonly LookupAddress[], family: LookupFamily): readonly LookupAddress[] {
   const of = (wanted: 4 | 6): LookupAddress[] => found.filter(address => address.family === wanted)
   if (family === 'V4Only') return of(4)
   if (family === 'V6Only') return of(6)

@@ -4,7 +4,7 @@ import type { AskAll } from './ask-all.ts'
 import type { PoolWorker } from './worker-pool.ts'
 
 /** ms that a worker may take to deliver a profile once its recording ends. */
-const PROFILE_PATIENCE = 2000
+const PROFILE_GRACE = 2000
 
 type Member = Pick<PoolWorker, 'index' | 'silentFor'>
 
@@ -39,7 +39,7 @@ export function allThreads(clock: Clock, workers: () => readonly Member[], all: 
       const end = () => void all('endProfile', undefined)
       left.addEventListener('abort', end)
       try {
-        const theirs = all('profile', wanted, wanted.seconds * 1000 + PROFILE_PATIENCE)
+        const theirs = all('profile', wanted, wanted.seconds * 1000 + PROFILE_GRACE)
         const [profile, answers] = await Promise.all([mine, theirs])
         const others = answers.flatMap(([worker, each]) => (each ? [named(worker, { profile: each })] : []))
         return profile && mergeProfiles([{ thread: 'main', profile }, ...others])

@@ -5,11 +5,11 @@ import { budgetOf } from './settings.ts'
 
 // Requirements of Claude models on requests, wherever they are hosted.
 
-export const LEAST_BUDGET = 1024
+export const MIN_BUDGET = 1024
 /** From this version on, models decide how much to think, and reject sampling parameters. */
 const ADAPTIVE_SINCE = 4.07
 /** The lowest `top_p` allowed with thinking. */
-const LEAST_TOP_P = 0.95
+const MIN_TOP_P = 0.95
 
 /**
  * `claude-opus-4-7` is 4.07, also within a model name of Bedrock or Vertex AI; 0 for other models and versions before
@@ -34,7 +34,7 @@ export function thinkingFor(reasoning: Reasoning | undefined, model: string, max
     const effort = effortName(reasoning, budget)
     return { thinking: { type: 'adaptive' }, ...(effort === undefined ? {} : { effort }) }
   }
-  if (budget < LEAST_BUDGET || maxTokens <= LEAST_BUDGET) return undefined
+  if (budget < MIN_BUDGET || maxTokens <= MIN_BUDGET) return undefined
   return { thinking: { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) } }
 }
 
@@ -50,7 +50,7 @@ export function withoutSampling({ settings, names, model }: Chat, thinks: boolea
   const reason = newer ? 'this model takes no sampling' : 'the provider takes it only without thinking'
   const refused = (['temperature', 'topP', 'topK'] as const).filter(setting => {
     const value = settings[setting]
-    if (value === undefined || (setting === 'topP' && !newer && value >= LEAST_TOP_P)) return false
+    if (value === undefined || (setting === 'topP' && !newer && value >= MIN_TOP_P)) return false
     if (value !== 1) losses.add(names[setting] ?? setting, reason)
     return true
   })

@@ -5,7 +5,7 @@ export interface Loss {
 }
 
 /** Bounds the list, whatever the body contains. */
-const MOST = 64
+const MAX_LISTED = 64
 
 /** Collects the losses of one conversion. */
 export class Losses {
@@ -15,7 +15,7 @@ export class Losses {
 
   add(path: string, reason: string): void {
     this.count++
-    if (this.list.length < MOST) this.list.push({ path, reason })
+    if (this.list.length < MAX_LISTED) this.list.push({ path, reason })
   }
 }
 

@@ -64,8 +64,7 @@ export function writeSettings(
     if (value === undefined || handled.includes(setting)) continue
     const name = names[setting]
     if (name !== undefined) body[name] = value
-    else if (!saysNothing(setting, value))
-      losses.add(chat.names[setting] ?? setting, 'the provider has no such setting')
+    else if (!isNoOp(setting, value)) losses.add(chat.names[setting] ?? setting, 'the provider has no such setting')
   }
 }
 
@@ -81,7 +80,7 @@ const USUAL: Readonly<Partial<Record<Setting, readonly unknown[]>>> = {
   verbosity: ['medium'],
 }
 
-function saysNothing(setting: Setting, value: unknown): boolean {
+function isNoOp(setting: Setting, value: unknown): boolean {
   return USUAL[setting]?.includes(value) === true || (isObject(value) && Object.keys(value).length === 0)
 }
 
@@ -157,7 +156,7 @@ export function loseNames({ turns, tools }: Chat, losses: Losses): void {
 }
 
 /** Document settings that only Anthropic's models support. */
-export function loseAbout({ context, citations, at }: DocumentPart, losses: Losses): void {
+export function loseDocumentContext({ context, citations, at }: DocumentPart, losses: Losses): void {
   if (context !== undefined) losses.add(`${at}.context`, 'has no counterpart at the provider')
   if (citations) losses.add(`${at}.citations`, 'has no counterpart at the provider')
 }

@@ -2,7 +2,7 @@ import type { FormatTexts, Piece } from './format-texts.ts'
 import type { Guard, Refusal } from './guard.ts'
 import type { StageOutput, StreamStage } from './masking-stage.ts'
 import { type GuardCall, runGuards } from './run-guards.ts'
-import { madeEvent, type StreamEvent, saysSomething } from './stream-event.ts'
+import { hasText, madeEvent, type StreamEvent } from './stream-event.ts'
 import { type GuardedMessage, type Scope, type TextRun, textsOf } from './texts.ts'
 
 /** UTF-16 units of text that are checked together. */
@@ -201,7 +201,7 @@ export class AskingStage implements StreamStage {
         run.texts = run.sites.map(({ text }, i) => this.#known.get(text) ?? (run.texts[i] as string))
     }
     if (wholes.write(textsOf(wholes.messages))) event.texts.rewritten = true
-    if (saysSomething(event)) this.#out.next(event)
+    if (hasText(event)) this.#out.next(event)
   }
 
   /** Sends the remainder of a text that has no further event. */

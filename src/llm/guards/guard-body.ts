@@ -32,16 +32,16 @@ export function guardReply(
   value: unknown,
   texts: FormatTexts,
   call: GuardCall,
-): Looked | Promise<Looked> {
+): GuardedBody | Promise<GuardedBody> {
   const looked = new TextCollector()
   for (const reply of Array.isArray(value) ? value : [value]) if (isObject(reply)) texts.reply(reply, looked)
-  const done = (refusal: Refusal | undefined): Looked =>
+  const done = (refusal: Refusal | undefined): GuardedBody =>
     refusal ? { refusal, changed: false } : { refusal, changed: looked.write(textsOf(looked.messages)) }
   const verdict = runGuards(guards, 'response', looked.messages, call)
   return verdict instanceof Promise ? verdict.then(done) : done(verdict)
 }
 
-export interface Looked {
+export interface GuardedBody {
   readonly refusal: Refusal | undefined
   readonly changed: boolean
 }

@@ -102,7 +102,7 @@ function replaceOver(texts: readonly string[], spans: readonly Span[], mask: str
 }
 
 /** UTF-16 units after which an open match is too long to wait for. */
-const MOST_OPEN = 64 * 1024
+const MAX_OPEN = 64 * 1024
 
 /** Applies one rule to a streamed text. Holds back only what may still become part of a match. */
 export class MaskedStream {
@@ -127,7 +127,7 @@ export class MaskedStream {
     this.#open.push(text)
     const decided = Math.min(this.#open.earliest() - this.#offset, this.#text.length)
     if (decided > this.#skip) return this.#take(decided)
-    if (this.#text.length > MOST_OPEN) throw new RangeError(`a match is open for more than ${MOST_OPEN} characters`)
+    if (this.#text.length > MAX_OPEN) throw new RangeError(`a match is open for more than ${MAX_OPEN} characters`)
     return ''
   }
 

@@ -1,7 +1,7 @@
 import type { FormatTexts, Piece } from './format-texts.ts'
 import { ALLOW, type Guard, type TextStream } from './guard.ts'
-import { type GuardCall, tellGuard } from './run-guards.ts'
-import { madeEvent, type StreamEvent, saysSomething } from './stream-event.ts'
+import { type GuardCall, reportGuard } from './run-guards.ts'
+import { hasText, madeEvent, type StreamEvent } from './stream-event.ts'
 import { textsOf } from './texts.ts'
 
 /** A guard on a stream: takes events one at a time and emits them once it has decided. */
@@ -54,14 +54,14 @@ export class MaskingStage implements StreamStage {
     }
     for (const prefix of closed) this.#close(prefix, pieces)
     if (wholes.messages.length > 0) this.#maskWhole(event)
-    if (saysSomething(event)) this.#out.next(event)
+    if (hasText(event)) this.#out.next(event)
   }
 
   end(): void {
     this.#close('', [])
     const rules = [...this.#masked]
     const verdict = rules.length > 0 ? ({ action: 'mask', texts: new Map(), rules } as const) : ALLOW
-    tellGuard(this.#guard, 'response', verdict, this.#call, this.#begun)
+    reportGuard(this.#guard, 'response', verdict, this.#call, this.#begun)
     this.#out.done()
   }
 

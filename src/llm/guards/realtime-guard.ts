@@ -14,7 +14,7 @@ export interface RealtimeOutput {
 }
 
 /** Number of refused responses whose later events are recognized. */
-const MOST_REFUSED = 64
+const MAX_REFUSED = 64
 
 /** A provider's events in a realtime session, behind stream guards. */
 export class RealtimeGuard {
@@ -85,7 +85,7 @@ export class RealtimeGuard {
     const id = this.#current
     if (id !== undefined) this.#refused.add(id)
     const [oldest] = this.#refused
-    if (this.#refused.size > MOST_REFUSED && oldest !== undefined) this.#refused.delete(oldest)
+    if (this.#refused.size > MAX_REFUSED && oldest !== undefined) this.#refused.delete(oldest)
     this.#out.refuse(reason, id)
     this.#goOn(this.#stages)
   }

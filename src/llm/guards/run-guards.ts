@@ -55,17 +55,17 @@ function runOne(
   const from = call.own.trace?.now()
   const failed = (error: unknown): never => {
     const detail = error instanceof Error ? error.message : String(error)
-    tellGuard(guard, phase, { action: 'fail', error: detail }, call, begun, from)
+    reportGuard(guard, phase, { action: 'fail', error: detail }, call, begun, from)
     throw error instanceof GatewayError && error.code === 'guard' ? error : guardFailure(error)
   }
   try {
     const verdict = guard.check({ phase, messages, runs }, call.x, call.own)
     if (!(verdict instanceof Promise)) {
-      tellGuard(guard, phase, verdict, call, begun, from)
+      reportGuard(guard, phase, verdict, call, begun, from)
       return verdict
     }
     return verdict.then(settled => {
-      tellGuard(guard, phase, settled, call, begun, from)
+      reportGuard(guard, phase, settled, call, begun, from)
       return settled
     }, failed)
   } catch (error) {
@@ -90,7 +90,7 @@ const COUNTED: Readonly<Record<Told['action'], GuardCheck['action']>> = {
 }
 
 /** Reports to the metrics, the access log and the trace, without the matched text. */
-export function tellGuard(
+export function reportGuard(
   guard: Guard,
   phase: GuardPhase,
   verdict: Told,
@@ -100,7 +100,7 @@ export function tellGuard(
 ): void {
   const reason = reasonOf(verdict)
   x.guardChecks ??= []
-  if (x.guardChecks.length < MOST_CHECKS) {
+  if (x.guardChecks.length < MAX_CHECKS) {
     x.guardChecks.push({
       guard: guard.name,
       phase: phase === 'request' ? 'Request' : 'Response',
@@ -133,7 +133,7 @@ function rulesOf({ rules }: { readonly rules?: readonly string[] }) {
 }
 
 /** A stream is checked repeatedly; at most this many checks are counted. */
-const MOST_CHECKS = 1024
+const MAX_CHECKS = 1024
 
 const SEVERITIES = {
   allow: 'success',

@@ -38,7 +38,7 @@ export function madeEvent(format: FormatTexts, origin: string, value: JsonObject
 }
 
 /** Whether the event has content left to send. */
-export function saysSomething({ texts }: StreamEvent): boolean {
+export function hasText({ texts }: StreamEvent): boolean {
   return texts.kept || texts.pieces.length === 0 || texts.pieces.some(({ text }) => text !== '')
 }
 

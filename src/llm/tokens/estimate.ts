@@ -3,11 +3,11 @@ import type { Chat, Part } from '../chat/chat.ts'
 import { counterFor, type TextCounter } from './vocabulary.ts'
 
 /** Characters that are counted; the rest is extrapolated. */
-const MOST = 256 * 1024
+const MAX_COUNTED = 256 * 1024
 /** Characters between yields to the event loop. */
 const SLICE = 8 * 1024
 /** Characters of a word: splitting takes quadratic time. */
-const LONGEST_WORD = 256
+const MAX_WORD = 256
 /** Tokens around each message, and at the end. */
 const PER_MESSAGE = 4
 const AT_THE_END = 3
@@ -62,7 +62,7 @@ async function countAll(texts: readonly string[], countText: TextCounter): Promi
   let sinceTurn = 0
   for (const text of texts) {
     for (const piece of pieces(text)) {
-      if (counted >= MOST) return Math.ceil((tokens / counted) * length)
+      if (counted >= MAX_COUNTED) return Math.ceil((tokens / counted) * length)
       tokens += countText(piece)
       counted += piece.length
       sinceTurn += piece.length
@@ -78,7 +78,7 @@ async function countAll(texts: readonly string[], countText: TextCounter): Promi
 function* pieces(text: string): Generator<string> {
   let start = 0
   while (start < text.length) {
-    let end = Math.min(text.length, start + LONGEST_WORD)
+    let end = Math.min(text.length, start + MAX_WORD)
     if (end < text.length) {
       const space = text.lastIndexOf(' ', end)
       if (space > start) end = space

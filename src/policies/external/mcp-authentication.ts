@@ -16,7 +16,7 @@ import { AUTH_MODES, IDENTITY_PROVIDERS, issuerUrl, keySetCache } from '../parts
 import { jwks, openKeys, optionalTls, tlsField } from '../parts/key-sets.ts'
 import {
   AuthorizationServer,
-  LONGEST_REQUEST,
+  MAX_REQUEST,
   SCOPE,
   type ServerSettings,
 } from '../parts/mcp-authentication/authorization-server.ts'
@@ -114,7 +114,7 @@ export const mcpAuthentication = definePolicy({
           return refuse(error)
         }
       },
-      holdsRequest: LONGEST_REQUEST,
+      holdsRequest: MAX_REQUEST,
       ...bodiesFor([spec.authorizationLocation?.expression], ctx.limits),
     }
   },

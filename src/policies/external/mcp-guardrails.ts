@@ -130,7 +130,7 @@ function guardOf(spec: Spec, at: Path, ctx: CompileContext): McpGuard {
     if (known !== undefined) return known
     const phase = phaseFor(method, methods)
     // Bounded, since clients choose method names.
-    if (phases.size < MOST_METHODS) phases.set(method, phase)
+    if (phases.size < MAX_METHODS) phases.set(method, phase)
     return phase
   }
   const looksAt: McpGuard['looksAt'] = (method, side) => {
@@ -154,7 +154,7 @@ function guardOf(spec: Spec, at: Path, ctx: CompileContext): McpGuard {
   return { name, looksAt, check: (x, checked) => ask.part(processor, x, checked, runtime) }
 }
 
-const MOST_METHODS = 256
+const MAX_METHODS = 256
 
 function lowerCase(names: readonly string[] = []): ReadonlySet<string> {
   return new Set(names.map(name => name.toLowerCase()))

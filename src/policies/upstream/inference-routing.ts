@@ -9,7 +9,7 @@ import { policyTarget } from './policy-target.ts'
 /** Where the picker names its choice: `ip:port`, and after commas those to try if it cannot be reached. */
 const DESTINATION = 'x-gateway-destination-endpoint'
 /** More than a picker needs. */
-const MOST = 8
+const MAX_DESTINATIONS = 8
 
 export const inferenceRouting = definePolicy({
   name: 'inferenceRouting',
@@ -40,7 +40,7 @@ export const inferenceRouting = definePolicy({
         x.request.headers.delete(DESTINATION)
         await request(x)
         const named = (x.request.headers.get(DESTINATION) ?? '').split(',').map(each => each.trim())
-        const destinations = named.filter(each => each !== '').slice(0, MOST)
+        const destinations = named.filter(each => each !== '').slice(0, MAX_DESTINATIONS)
         if (destinations.length === 0) throw new GatewayError('noHealthyBackend')
         picked.set(x, destinations)
         return undefined

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import { type CredentialReader, createCredentialReader } from '../../auth/credential.ts'
 import { type Dated, FreshByKey } from '../../auth/fresh.ts'
 import { certificateHeader, type OAuthClient } from '../../auth/oauth/client-authentication.ts'
-import type { TokenEndpoint, TokenWish } from '../../auth/oauth/token-endpoint.ts'
+import type { TokenEndpoint, TokenRequest } from '../../auth/oauth/token-endpoint.ts'
 import { TOKEN_TYPES, type TokenType, tokenTypeUri } from '../../auth/oauth/token-types.ts'
 import { principalOf } from '../../auth/principal.ts'
 import { readSigningKey } from '../../auth/token-signer.ts'
@@ -26,7 +26,7 @@ type Endpoint = Omit<Crossing['identityProvider'], 'clientAuth'> & {
   readonly clientAuth?: Infer<typeof clientAuth> | undefined
 }
 type Form = (readonly [name: string, value: string])[]
-type Asker = (form: Form, wish: TokenWish) => Promise<Dated<string>>
+type Asker = (form: Form, wish: TokenRequest) => Promise<Dated<string>>
 
 const TOKEN_EXCHANGE = 'urn:ietf:params:oauth:grant-type:token-exchange'
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer'

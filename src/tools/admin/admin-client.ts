@@ -35,15 +35,15 @@ export interface Patience {
   readonly clock: Clock
 }
 
-const PATIENCE = 10_000
+const REPLY_TIMEOUT = 10_000
 
 /** The idle timeout of a server. */
-export function patienceWith({ patience = PATIENCE }: AdminServer, clock: Clock = systemClock): Patience {
+export function timeoutOf({ patience = REPLY_TIMEOUT }: AdminServer, clock: Clock = systemClock): Patience {
   return { ms: patience, clock }
 }
 
 /** Bytes of a response. Dumps of thousands of routes take a tenth of it. */
-const MOST_BYTES = 256 * 1024 * 1024
+const MAX_BYTES = 256 * 1024 * 1024
 
 export interface AskOptions {
   readonly method?: 'GET' | 'POST'
@@ -120,7 +120,7 @@ export interface TraceOptions {
 export async function openTrace(
   admin: AdminServer,
   request: TraceRequest,
-  { signal, patience = patienceWith(admin) }: TraceOptions = {},
+  { signal, patience = timeoutOf(admin) }: TraceOptions = {},
 ): Promise<TraceConnection> {
   const query = new URLSearchParams()
   if (request.expression !== undefined) query.set('expression', request.expression)
@@ -278,7 +278,7 @@ async function send(admin: AdminServer, path: string, options: AskOptions): Prom
 /** Resolves with the head of any response. */
 async function call(admin: AdminServer, path: string, options: AskOptions): Promise<IncomingMessage> {
   const { method = 'GET', signal } = options
-  const { ms, clock } = options.patience ?? patienceWith(admin)
+  const { ms, clock } = options.patience ?? timeoutOf(admin)
   const url = target(admin, path)
   const unix = admin.url.protocol === 'unix:' ? { socketPath: admin.url.pathname, host: 'localhost' } : {}
   const start = url.protocol === 'https:' ? (await import('node:https')).request : requestHttp
@@ -301,7 +301,7 @@ function silent(admin: AdminServer, what: string): Failure {
 }
 
 async function readWhole(admin: AdminServer, reply: IncomingMessage, patience?: Patience): Promise<Buffer> {
-  const { ms, clock } = patience ?? patienceWith(admin)
+  const { ms, clock } = patience ?? timeoutOf(admin)
   const chunks: Buffer[] = []
   let length = 0
   const stalled = () => silent(admin, `has stopped in the middle of its answer, for ${ms / 1000} s`)
@@ -311,7 +311,7 @@ async function readWhole(admin: AdminServer, reply: IncomingMessage, patience?: 
     for await (const chunk of reply) {
       chunks.push(chunk as Buffer)
       length += (chunk as Buffer).length
-      if (length > MOST_BYTES) throw new Error(`more than ${MOST_BYTES / 1024 / 1024} MiB came`)
+      if (length > MAX_BYTES) throw new Error(`more than ${MAX_BYTES / 1024 / 1024} MiB came`)
       waiting.cancel()
       waiting = listen()
     }

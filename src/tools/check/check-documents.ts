@@ -18,7 +18,7 @@ import { leadsOut, placeOf } from '../../files/place.ts'
 import { readIfRegular } from '../../files/read-file.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { InputText } from '../input/input-files.ts'
-import { recognize, strangerIn } from './recognize.ts'
+import { foreignDocument, recognize } from './recognize.ts'
 
 export interface DocumentOptions {
   readonly cwd: string
@@ -66,7 +66,7 @@ export async function checkTexts(texts: readonly Text[], options: DocumentOption
     if (resources.length === 0 && standalone.length === 0) continue
     const [only, second] = source.documents
     const stranger =
-      text.lenient || !only || second || (options.mode ?? 'auto') !== 'auto' ? undefined : strangerIn(only)
+      text.lenient || !only || second || (options.mode ?? 'auto') !== 'auto' ? undefined : foreignDocument(only)
     if (only && stranger) {
       diagnostics.push(only.resolve(stranger))
       checked.push({ file: text.file, documents: 1 })

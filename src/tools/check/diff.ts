@@ -77,7 +77,7 @@ function* editScript(a: readonly string[], b: readonly string[]): Generator<Step
     trace.push(new Map(furthest))
     const next = new Map(furthest)
     for (let k = -d; k <= d; k += 2) {
-      let x = goesDown(furthest, k, d) ? furthest.get(k + 1)! : furthest.get(k - 1)! + 1
+      let x = stepsDown(furthest, k, d) ? furthest.get(k + 1)! : furthest.get(k - 1)! + 1
       while (x < a.length && x - k < b.length && a[x] === b[x - k]) x++
       next.set(k, x)
       if (x >= a.length && x - k >= b.length) break search
@@ -87,7 +87,7 @@ function* editScript(a: readonly string[], b: readonly string[]): Generator<Step
   yield* backtrack(trace, a, b).reverse()
 }
 
-function goesDown(furthest: ReadonlyMap<number, number>, k: number, d: number): boolean {
+function stepsDown(furthest: ReadonlyMap<number, number>, k: number, d: number): boolean {
   return k === -d || (k !== d && (furthest.get(k - 1) ?? -1) < (furthest.get(k + 1) ?? -1))
 }
 
@@ -98,7 +98,7 @@ function backtrack(trace: readonly Map<number, number>[], a: readonly string[], 
   for (let d = trace.length - 1; d >= 0; d--) {
     const furthest = trace[d]!
     const k = x - y
-    const from = goesDown(furthest, k, d) ? k + 1 : k - 1
+    const from = stepsDown(furthest, k, d) ? k + 1 : k - 1
     const fromX = furthest.get(from) ?? 0
     const fromY = fromX - from
     while (x > fromX && y > fromY && x > 0 && y > 0) {

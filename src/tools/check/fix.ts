@@ -14,7 +14,7 @@ export interface FixedTexts {
 /** A fix may uncover the next one; this many rounds suffice for any sequence that terminates. */
 const MAX_ROUNDS = 10
 /** Where fixes are tried one by one, each takes a round. */
-const MOST_TRIES = 200
+const MAX_TRIES = 200
 
 /**
  * Applies the fixes of all findings that `wanted` selects, and of those that appear then, until nothing changes. A
@@ -31,7 +31,7 @@ export async function fixTexts(
   const oneByOne = new Set<string>()
   const rejected = new Set<string>()
   let found = await checkTexts(texts, options)
-  for (let round = 0; round < (oneByOne.size > 0 ? MOST_TRIES : MAX_ROUNDS); round++) {
+  for (let round = 0; round < (oneByOne.size > 0 ? MAX_TRIES : MAX_ROUNDS); round++) {
     const offered = wanted(texts, found.diagnostics).filter(d => isApplicable(d, level) && !rejected.has(keyOf(d)))
     const chosen = withoutOverlaps(firstOfEach(offered, oneByOne))
     if (chosen.length === 0) break

@@ -6,7 +6,7 @@ export function foreignKind(fields: Fields): string | undefined {
 }
 
 /** What to do with a file of another tool that was named as a configuration. */
-export function wayOut(kind = ''): string {
+export function hintFor(kind = ''): string {
   return WAYS[kind] ?? 'name the file of the gateway, or its directory: files of other tools are left out there'
 }
 

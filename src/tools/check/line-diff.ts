@@ -8,7 +8,7 @@ export interface DiffLine {
  * The limit on pairs of lines, which the exact algorithm is quadratic in. Beyond it, lines that are unique in both
  * texts serve as anchors; a section without anchors is shown as replaced.
  */
-const MOST_PAIRS = 1_000_000
+const MAX_PAIRS = 1_000_000
 
 /** The shortest edit script between two lists of lines. */
 export function diffLines(left: readonly string[], right: readonly string[]): readonly DiffLine[] {
@@ -27,7 +27,7 @@ export function diffLines(left: readonly string[], right: readonly string[]): re
 function diffMiddle(left: readonly string[], right: readonly string[]): DiffLine[] {
   const removed = (text: string): DiffLine => ({ side: 'left', text })
   const added = (text: string): DiffLine => ({ side: 'right', text })
-  if (left.length * right.length > MOST_PAIRS) {
+  if (left.length * right.length > MAX_PAIRS) {
     const anchors = commonAnchors(left, right)
     if (anchors.length === 0) return [...left.map(removed), ...right.map(added)]
     const parts: (readonly DiffLine[])[] = []

@@ -5,7 +5,7 @@ import type { SourceDocument } from '../../diagnostics/source.ts'
 import { closest } from '../../diagnostics/suggest.ts'
 import { listenerPolicyFields } from '../../policies/index.ts'
 import { fieldsMeant } from '../../schema/meant.ts'
-import { foreignKind, wayOut } from './foreign-kinds.ts'
+import { foreignKind, hintFor } from './foreign-kinds.ts'
 
 /**
  * Classifies a document that was not named explicitly: one of a directory, a glob or a commit. A single key is weak
@@ -32,7 +32,7 @@ export function recognize(document: SourceDocument): Recognized {
 }
 
 /** A named document that is certainly not ours gets one finding, not one for each of its keys. */
-export function strangerIn(document: SourceDocument): Finding | undefined {
+export function foreignDocument(document: SourceDocument): Finding | undefined {
   const found = recognize(document)
   if (found.kind !== 'foreign' || !isMap(document.value)) return undefined
   const keys = Object.keys(document.value)
@@ -46,7 +46,7 @@ export function strangerIn(document: SourceDocument): Finding | undefined {
           ? `nothing in this file is for the gateway (${listed(keys)})`
           : undefined
   if (message === undefined) return undefined
-  const help = kind === undefined && isMap(document.value.sops) ? 'check what `sops --decrypt` prints' : wayOut(kind)
+  const help = kind === undefined && isMap(document.value.sops) ? 'check what `sops --decrypt` prints' : hintFor(kind)
   return { code: 'GW009', message, path: [keys[0]!], at: 'key', label: 'not for the gateway', help }
 }
 

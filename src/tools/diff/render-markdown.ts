@@ -14,7 +14,7 @@ import {
 } from './words.ts'
 
 /** Per table: comments on pull requests are limited to 65,536 characters. */
-const MOST_CHARACTERS = 30_000
+const MAX_CHARACTERS = 30_000
 
 /** For a comment on a pull request. */
 export function renderMarkdown({ before, after, changes, requests }: Diff): string {
@@ -43,7 +43,7 @@ function requestTable(requests: Requests): string {
 
 /** As many rows as fit, and the number of the others. */
 function table(titles: readonly string[], rows: readonly string[]): string {
-  let room = MOST_CHARACTERS
+  let room = MAX_CHARACTERS
   const end = rows.findIndex(each => {
     room -= each.length
     return room < 0

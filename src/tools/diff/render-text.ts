@@ -32,7 +32,7 @@ export function renderText({ changes, requests }: Diff, { paint, width }: TextOp
 }
 
 /** More would not be read at once. */
-const MOST_REQUESTS = 30
+const MAX_REQUESTS = 30
 
 /** From this many objects that differ in the same way, the first ones represent all. */
 const MANY = 10
@@ -67,8 +67,8 @@ class Page {
 
   requests({ differ, tried }: Requests): void {
     if (differ.length > 0) this.line('')
-    for (const each of differ.slice(0, MOST_REQUESTS)) this.#request(each)
-    const more = differ.length - MOST_REQUESTS
+    for (const each of differ.slice(0, MAX_REQUESTS)) this.#request(each)
+    const more = differ.length - MAX_REQUESTS
     if (more > 0) this.line(this.#paint.dim(`and ${more} more; -o json has them all`))
     this.line(this.#paint.bold(requestCountWords({ differ, tried })))
   }

@@ -37,7 +37,7 @@ export interface RequestDifference {
 }
 
 /** Takes seconds with thousands of routes. */
-const MOST_REQUESTS = 5000
+const MAX_REQUESTS = 5000
 
 /** Runs requests on both sides. Undefined if that is impossible, with a reason in `notes`. */
 export async function compareRequests(
@@ -59,7 +59,7 @@ export async function compareRequests(
   ] as const
   let found: Witnesses
   if (recorded === undefined) {
-    const limits = { requests: options.limit ?? MOST_REQUESTS, progress: options.progress }
+    const limits = { requests: options.limit ?? MAX_REQUESTS, progress: options.progress }
     found = await findWitnesses(...sides, limits)
     if (found.left > 0)
       notes.push(`${found.left} of the routes that may have changed were not tried: --limit allows more requests.`)

@@ -42,32 +42,33 @@ export async function promptForExpressions(state: EvalState, first: Phase, place
     lines.setPrompt(`${phase}> `)
     lines.prompt()
   }
-  const say = (text: string) => void stdout.write(text)
+  const printLine = (text: string) => void stdout.write(text)
   const answer = (text: string, over: EvalState | undefined) => {
     const evaluation = evaluate(text, phase, over)
-    if ('problem' in evaluation) return say(refusalText(text, evaluation, paint))
-    say(renderEvaluation(evaluation, { format: 'text', steps: steps && over !== undefined, secrets }))
-    if (evaluation.whole.error !== undefined) say(failureText(text, evaluation.whole, paint))
+    if ('problem' in evaluation) return printLine(refusalText(text, evaluation, paint))
+    printLine(renderEvaluation(evaluation, { format: 'text', steps: steps && over !== undefined, secrets }))
+    if (evaluation.whole.error !== undefined) printLine(failureText(text, evaluation.whole, paint))
   }
   const obey = (word: string, rest: string) => {
     if (word === ':steps') {
       steps = !steps
-      say(`steps are ${steps ? 'on' : 'off'}\n`)
+      printLine(`steps are ${steps ? 'on' : 'off'}\n`)
     } else if (word === ':type' && rest !== '') answer(rest, undefined)
     else if (word === ':phase' && isPhase(rest)) phase = rest
-    else if (word === ':phase') say(rest === '' ? `the phase is ${phase}\n` : `${rest} is not a phase${guess(rest)}\n`)
-    else if (word === ':type') say(':type needs an expression\n')
-    else if (word === ':vars') say(variablesText(phase))
-    else say(`there is no command ${visible(word)}; :help lists them\n`)
+    else if (word === ':phase')
+      printLine(rest === '' ? `the phase is ${phase}\n` : `${rest} is not a phase${guess(rest)}\n`)
+    else if (word === ':type') printLine(':type needs an expression\n')
+    else if (word === ':vars') printLine(variablesText(phase))
+    else printLine(`there is no command ${visible(word)}; :help lists them\n`)
   }
-  say(HELP)
+  printLine(HELP)
   ask()
   return new Promise((done, fail) => {
     lines.on('line', line => {
       const text = line.trim()
       const [word = ''] = text.split(/\s/, 1)
       if (QUIT_WORDS.has(text)) return lines.close()
-      if (HELP_WORDS.has(text)) say(HELP)
+      if (HELP_WORDS.has(text)) printLine(HELP)
       else if (text.startsWith(':')) obey(word, text.slice(word.length).trim())
       else if (text !== '') answer(text, state)
       ask()
@@ -77,7 +78,7 @@ export async function promptForExpressions(state: EvalState, first: Phase, place
       lines.close()
     })
     lines.on('close', () => {
-      say('\n')
+      printLine('\n')
       done()
     })
   })

@@ -4,10 +4,10 @@ import type { Clock } from '../../runtime/runtime.ts'
 import {
   type AdminServer,
   openTrace,
-  patienceWith,
   type TraceConnection,
   type TraceEnd,
   type TraceRequest,
+  timeoutOf,
 } from '../admin/admin-client.ts'
 
 /** Whether the gateway of a recording is reachable. */
@@ -47,7 +47,7 @@ export async function openLastingTrace(
   const until = clock.mono() + follow.seconds * 1000
   const closed = new AbortController()
   const link = new Link()
-  const options = { signal: closed.signal, patience: patienceWith(admin, clock) }
+  const options = { signal: closed.signal, patience: timeoutOf(admin, clock) }
   let connection = await openTrace(admin, request, options)
 
   /** undefined: closed, or timed out. */

@@ -88,8 +88,8 @@ async function read(client: ApiClient, owner: PodOwner, name: string, namespace:
   if (answer.refusal.status !== 404) throw refused('get', owner, namespace, answer.refusal)
   const names = await namesOf(client, owner, namespace).catch(() => [])
   const guess = didYouMean(name, names)
-  const shown = names.slice(0, MOST_NAMES).join(', ')
-  const more = names.length > MOST_NAMES ? ` and ${names.length - MOST_NAMES} more` : ''
+  const shown = names.slice(0, MAX_NAMES).join(', ')
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : ''
   throw new Failure(
     'unreachable',
     `namespace ${namespace} has no ${owner.kind} ${name}${guess === undefined ? '.' : `: ${guess}`}`,
@@ -99,7 +99,7 @@ async function read(client: ApiClient, owner: PodOwner, name: string, namespace:
   )
 }
 
-const MOST_NAMES = 10
+const MAX_NAMES = 10
 
 /** A name without a type means a Gateway, which is easily forgotten. */
 function otherKind(owner: PodOwner): string {

@@ -19,7 +19,7 @@ interface Passed {
  * request.
  */
 export function passedPolicies({ bind, listener, route, outcome }: Passed): PolicyPassed[] {
-  const told = toldBy(outcome.events)
+  const told = policyOutcomes(outcome.events)
   const chosen = route?.backends.find(({ backend }) => backend.name === outcome.backend)
   const at = (level: PolicyPassed['at'], steps: readonly Step[] = []) =>
     steps.map(step => policyPassed(level, step, told, outcome))
@@ -34,14 +34,14 @@ export function passedPolicies({ bind, listener, route, outcome }: Passed): Poli
 const PHASES = { connection: 'connection', gateway: 'listener', route: 'route', backend: 'backend' } as const
 
 /** The trace of one run of a policy, with the expressions evaluated for it. */
-interface Told {
+interface PolicyOutcome {
   readonly message: Extract<TraceMessage, { type: 'policy' }>
   readonly event: TraceEvent
   readonly checks: readonly TraceMessage[]
 }
 
-function toldBy(events: readonly TraceEvent[]): Told[] {
-  const out: Told[] = []
+function policyOutcomes(events: readonly TraceEvent[]): PolicyOutcome[] {
+  const out: PolicyOutcome[] = []
   let checks: { message: TraceMessage; event: TraceEvent }[] = []
   for (const event of events) {
     const { message, origins } = event
@@ -54,7 +54,12 @@ function toldBy(events: readonly TraceEvent[]): Told[] {
   return out
 }
 
-function policyPassed(at: PolicyPassed['at'], step: Step, all: readonly Told[], outcome: DryOutcome): PolicyPassed {
+function policyPassed(
+  at: PolicyPassed['at'],
+  step: Step,
+  all: readonly PolicyOutcome[],
+  outcome: DryOutcome,
+): PolicyPassed {
   const own = all.filter(({ message, event }) => {
     const where = PHASES[message.phase as keyof typeof PHASES] ?? at
     return message.policy === step.policy && where === at && isDeepStrictEqual(event.origins, step.origins)

@@ -9,14 +9,14 @@ import type { Snapshot } from '../../config/snapshot.ts'
 import type { AdminSource } from '../../engine/admin/source.ts'
 import type { Threads } from '../../engine/admin/threads.ts'
 import { systemClock } from '../../engine/clock.ts'
-import { FAREWELL } from '../../engine/gateway.ts'
+import { CLOSE_TIMEOUT } from '../../engine/gateway.ts'
 import type { LogControl, ProcessLog } from '../../engine/logging.ts'
 import { type MetricFamily, sumFamilies } from '../../engine/metrics/families.ts'
 import { MetricsRegistry } from '../../engine/metrics/registry.ts'
-import { tellOfReplica } from '../../engine/observe/replica-metrics.ts'
+import { registerReplicaMetrics } from '../../engine/observe/replica-metrics.ts'
 import { ReloadableState } from '../../engine/state-store.ts'
 import { allThreads } from '../../engine/workers/all-threads.ts'
-import { type AskAll, askerOf, PATIENCE, withPatience } from '../../engine/workers/ask-all.ts'
+import { type AskAll, askerOf, REPLY_TIMEOUT, withTimeout } from '../../engine/workers/ask-all.ts'
 import { responds } from '../../engine/workers/heartbeats.ts'
 import type { Prepared, Report, ReservedPorts, WorkerStart } from '../../engine/workers/protocol.ts'
 import { ReplicaTrace } from '../../engine/workers/replica-trace.ts'
@@ -139,7 +139,7 @@ class Replica {
       back: ({ index }, silentFor) =>
         this.#logger.log('warn', 'a worker responds again', { worker: index, seconds: silentFor / 1000 }),
     })
-    tellOfReplica(this.#metrics, {
+    registerReplicaMetrics(this.#metrics, {
       workers: () => this.#pool.workers.filter(isServing).length,
       budgets: () => this.#state.budgets(),
     })
@@ -219,7 +219,7 @@ class Replica {
     this.#stopping = true
     this.#pool.retire()
     const stopping = this.#pool.workers.filter(responds).map(worker => worker.ask('stop', { min, max }))
-    await withPatience(systemClock, Promise.allSettled(stopping), max + 2 * FAREWELL + PATIENCE)
+    await withTimeout(systemClock, Promise.allSettled(stopping), max + 2 * CLOSE_TIMEOUT + REPLY_TIMEOUT)
     await this.close()
   }
 

@@ -64,13 +64,13 @@ function closed({ stdin, stdout }: Terminal): Promise<never> {
     stdin.once('end', () => {
       // Ink restores it, and each attempt would fail.
       Object.assign(stdin, { setRawMode: () => stdin })
-      Object.assign(stdout, { write: toNobody })
+      Object.assign(stdout, { write: discardOutput })
       reject(new Failure('terminated', 'the terminal was closed'))
     })
   })
 }
 
-function toNobody(_: unknown, ...rest: readonly unknown[]): boolean {
+function discardOutput(_: unknown, ...rest: readonly unknown[]): boolean {
   const done = rest.at(-1)
   if (typeof done === 'function') setImmediate(() => done())
   return true

@@ -28,7 +28,7 @@ function madeUp({ jwt, apiKey, source }: TestRequest = {}): string | undefined {
 }
 
 /** Timeout in ms without a byte, and in total: some streams never end. */
-const PATIENCE = 10_000
+const REPLY_TIMEOUT = 10_000
 const LONGEST = 60_000
 /** Bytes of a body; no expectation needs more. */
 const LARGEST = 64 * 1024 * 1024
@@ -62,7 +62,7 @@ export class LiveGateway {
       const unreachable = (reason: string) =>
         fail(new Failure('unreachable', `${this.#base.origin} cannot be reached: ${reason}.`))
       sent.on('error', error => unreachable(connectionReason(error)))
-      sent.setTimeout(PATIENCE, () => sent.destroy(new Error(`no answer within ${PATIENCE / 1000} s`)))
+      sent.setTimeout(REPLY_TIMEOUT, () => sent.destroy(new Error(`no answer within ${REPLY_TIMEOUT / 1000} s`)))
       sent.on('response', response => {
         const chunks: Buffer[] = []
         const end = () => done(outcomeOf(response.statusCode, response.rawHeaders, Buffer.concat(chunks)))

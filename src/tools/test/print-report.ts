@@ -16,7 +16,7 @@ export async function printReport(
   command: TestCommand,
   to: TestPrinter,
 ): Promise<void> {
-  const shown = isTold(report) ? await shownReport(report) : report
+  const shown = hasFindings(report) ? await shownReport(report) : report
   await printMistakes(shown, command, to)
   // A file that cannot be written must not hide the test results.
   for (const target of command.outputs.toSorted(
@@ -31,7 +31,7 @@ export async function printReport(
 }
 
 /** Whether lines of the configurations are shown. */
-function isTold({ files }: TestReport): boolean {
+function hasFindings({ files }: TestReport): boolean {
   return files.some(({ diagnostics, cases }) => diagnostics.length > 0 || cases.some(({ state }) => state === 'failed'))
 }
 

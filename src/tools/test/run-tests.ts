@@ -134,7 +134,7 @@ class TestRun {
     const texts = [...base.texts, ...config.texts]
     if (gateway === undefined) {
       if (this.#options.bail) this.over = true
-      const diagnostics = [...base.diagnostics, ...loaded.diagnostics.map(ofTested)]
+      const diagnostics = [...base.diagnostics, ...loaded.diagnostics.map(withTestFileHelp)]
       return { ...base, texts, cases: chosen.map(i => unserved(read, i)), diagnostics }
     }
     const witness = new Witness()
@@ -207,6 +207,6 @@ function unserved(read: ReadTestFile, index: number): RunCase {
 }
 
 /** Variables can also be set in the test file. */
-function ofTested(diagnostic: Diagnostic): Diagnostic {
+function withTestFileHelp(diagnostic: Diagnostic): Diagnostic {
   return diagnostic.code === 'GW205' ? { ...diagnostic, help: 'set it under `env` of the test file' } : diagnostic
 }

@@ -76,13 +76,13 @@ function spokenIn(event: Readonly<Record<string, unknown>>): string[] {
   if (Array.isArray(output)) for (const item of output) found.push(contentText(item?.content))
   else if (isObject(output) && isObject(output.message)) found.push(contentText(output.message.content))
   if (Array.isArray(candidates))
-    for (const candidate of candidates) found.push(contentText(unthought(candidate?.content?.parts)))
+    for (const candidate of candidates) found.push(contentText(withoutThoughts(candidate?.content?.parts)))
   if (type === 'response.output_text.delta') found.push(delta)
   if (isObject(delta) && (type === 'content_block_delta' || 'contentBlockIndex' in event)) found.push(delta.text)
   return found.filter(text => typeof text === 'string')
 }
 
 /** Gemini marks its thoughts, which other formats keep apart. */
-function unthought(parts: unknown): unknown {
+function withoutThoughts(parts: unknown): unknown {
   return Array.isArray(parts) ? parts.filter(part => part?.thought !== true) : undefined
 }

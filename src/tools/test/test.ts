@@ -53,12 +53,12 @@ export async function test(paths: readonly string[], command: TestCommand, to: T
   const wanted = command.coverage.length > 0 || command.failUnder !== undefined
   const coverage = wanted ? coverageOf(files) : undefined
   await printReport(report, coverage, command, to)
-  for (const { snapshots } of files) if (snapshots) tellSnapshots(snapshots, to)
+  for (const { snapshots } of files) if (snapshots) printSnapshotCounts(snapshots, to)
   if (counts.broken > 0) return 'broken'
   return counts.failed > 0 || isTooLittle(coverage, command, to) ? 'failed' : 'passed'
 }
 
-function tellSnapshots({ file, added, changed, removed, unasked }: SnapshotCounts, to: TestPrinter): void {
+function printSnapshotCounts({ file, added, changed, removed, unasked }: SnapshotCounts, to: TestPrinter): void {
   const done = Object.entries({ added, changed, removed }).filter(([, count]) => count > 0)
   if (done.length > 0) to.note(`Wrote ${file}: ${done.map(([what, count]) => `${count} ${what}`).join(', ')}.`)
   if (unasked > 0) {

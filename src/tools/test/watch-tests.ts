@@ -28,7 +28,7 @@ export async function watchTests(
   const written = [...command.outputs, ...command.coverage].map(({ path }) => path)
   await watchInputs(paths, { cwd: command.cwd, stop, written }, async watchInstead => {
     await again()
-    await telling(to, async () => {
+    await reportFailure(to, async () => {
       watchInstead([...paths, ...(await configsOf(paths, command))])
       await test(paths, command, to)
     })
@@ -38,7 +38,7 @@ export async function watchTests(
 }
 
 /** There may be nothing to run yet, or unreadable files: that is reported, and the next change may fix it. */
-async function telling(to: TestPrinter, run: () => Promise<void>): Promise<void> {
+async function reportFailure(to: TestPrinter, run: () => Promise<void>): Promise<void> {
   try {
     await run()
   } catch (error) {

@@ -35,7 +35,7 @@ export function gatewayRow(state: TopState, { name }: Surroundings, width: numbe
   )
 }
 
-const LEAST_HISTORY = 10
+const MIN_HISTORY = 10
 
 export function totalsRow({ rates, history }: TopState, width: number): Row {
   if (rates === undefined) return padRow([], width)
@@ -54,7 +54,7 @@ export function totalsRow({ rates, history }: TopState, width: number): Row {
             { rank: 2, part: span(`p90 ${milliseconds(p90)}`) },
             { rank: 6, part: span(`p99 ${milliseconds(p99)}`) },
           ]),
-      { rank: 4, part: span(' '.repeat(LEAST_HISTORY), 'info') },
+      { rank: 4, part: span(' '.repeat(MIN_HISTORY), 'info') },
     ],
     width,
   )

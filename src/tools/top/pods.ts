@@ -9,7 +9,7 @@ import { measureOnce } from './watch.ts'
  * One sample of each pod, which takes `interval` ms: text under its name, or a line of JSON. `failure`: why some are
  * missing. Throws a Failure if all are.
  */
-export async function lookAtPods(
+export async function collectPods(
   servers: readonly AdminServer[],
   interval: number,
   json: boolean,

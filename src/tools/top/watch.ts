@@ -15,11 +15,11 @@ export interface WatchOptions {
 }
 
 /** Timeout in ms. Shorter than elsewhere, since people are watching. */
-const PATIENCE = 5000
+const REPLY_TIMEOUT = 5000
 
 /** Samples the metrics of an admin server; see `watchMetrics`. */
 export function watchGateway(admin: AdminServer, options: WatchOptions, signal?: AbortSignal): AsyncGenerator<Look> {
-  const patience = { ms: admin.patience ?? PATIENCE, clock: options.clock ?? systemClock }
+  const patience = { ms: admin.patience ?? REPLY_TIMEOUT, clock: options.clock ?? systemClock }
   const read = async (until: AbortSignal) => {
     const text = String(await getBytes(admin, 'metrics', { signal: until, patience }))
     if (text === '' || /^# TYPE /m.test(text)) return text

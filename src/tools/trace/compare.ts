@@ -8,7 +8,7 @@ import { headLines } from './event-text.ts'
 
 /** Compares two requests line by line, ignoring times and client addresses, which always differ. */
 export function comparisonOf(left: RequestTrace, right: RequestTrace, width: number): Row[] {
-  const differences = diffLines(storyOf(left), storyOf(right))
+  const differences = diffLines(stepLines(left), stepLines(right))
   const changed = differences.filter(({ side }) => side !== 'both').length
   return [
     ...lines(`- ${titleOf(left)}`, width, 'error'),
@@ -29,7 +29,7 @@ function titleOf({ id, method, path, source, time, end }: RequestTrace): string 
 
 const TIME_CLAIM = /^jwt\.(?:exp|nbf|iat) = /
 
-function storyOf({ method, url, steps }: RequestTrace): string[] {
+function stepLines({ method, url, steps }: RequestTrace): string[] {
   return steps.flatMap(({ event, label, text }) => {
     const { message } = event
     const place = event.origins[0] === undefined ? '' : `  ${placeText(event.origins[0])}`

@@ -75,7 +75,7 @@ export class KnownItems {
 }
 
 /** Servers have resources that they do not list; their own error for a missing one is replaced by ours. */
-export function saysUnknown(said: Response | TargetFailure): boolean {
+export function reportsUnknown(said: Response | TargetFailure): boolean {
   const message = 'kind' in said ? said : said.http && readMessage(said.http.body)
   if (message?.kind !== 'response' || !isObject(message.value.error)) return false
   const { code } = message.value.error

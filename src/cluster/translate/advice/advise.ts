@@ -47,12 +47,12 @@ export async function advise(
   const found = [
     ...losses
       .filter(loss => loss.code === 'GW601' || loss.code === 'GW523' || refused.has(loss))
-      .map(d => ({ ...d, message: inTheirWords(d.message), ...(d.code === 'GW523' && { help: IN_VAIN }) })),
+      .map(d => ({ ...d, message: inResourceTerms(d.message), ...(d.code === 'GW523' && { help: IN_VAIN }) })),
     ...(complete ? loaded.diagnostics.filter(({ severity }) => severity === 'error') : []),
     ...advice
       .filter(({ code }) => !NOT_HERE.has(code) && (whole || !OF_THE_WHOLE.has(code)))
-      .map(d => ({ ...d, message: inTheirWords(d.message), ...IN_RESOURCES[d.code] })),
-  ].filter(d => !isStandIn(d) && d.file !== '' && !isRestOfDelegation(d, resources))
+      .map(d => ({ ...d, message: inResourceTerms(d.message), ...IN_RESOURCES[d.code] })),
+  ].filter(d => !isStandIn(d) && d.file !== '' && !isCausedByDelegation(d, resources))
   // A policy with several targets occurs several times in the file.
   return [...new Map(found.map(d => [`${d.code} ${d.file} ${d.range.start.offset}`, d])).values()]
 }
@@ -61,7 +61,7 @@ const IN_VAIN =
   'of two policies the older one holds, then the one whose name sorts first: put both into one, or remove it'
 
 /** Requests that no child matches get 404, so it is no mistake if nothing remains for that. */
-function isRestOfDelegation({ code, resource, path }: Diagnostic, resources: readonly Resource[]): boolean {
+function isCausedByDelegation({ code, resource, path }: Diagnostic, resources: readonly Resource[]): boolean {
   if (code !== 'GW501' && code !== 'GW502') return false
   const route = resources.find(each => labelOf(each) === resource)
   const rule = asItems(route && specOf(route).rules)[Number(/rules\[(\d+)\]/.exec(path)?.[1] ?? -1)]
@@ -77,7 +77,7 @@ const NOT_HERE: ReadonlySet<Code> = new Set(['GW517', 'GW532', 'GW544', 'GW557']
 /** Lints about missing parts, which may be in other files. */
 const OF_THE_WHOLE: ReadonlySet<Code> = new Set(['GW511', 'GW521', 'GW522', 'GW523', 'GW538', 'GW545', 'GW554'])
 
-function inTheirWords(message: string): string {
+function inResourceTerms(message: string): string {
   return message.replaceAll(/`(jwtAuth|basicAuth|apiKey|backendAuth)`/g, (_, name: string) => `\`${NAMES[name]}\``)
 }
 

@@ -142,7 +142,7 @@ export function concernedBy(
     const one = (change.after ?? change.before)!
     const { kind } = one.kind
     if (isRoute(one)) {
-      if (!standsAlone(change, all, mentions)) return undefined
+      if (!affectsOnlyItself(change, all, mentions)) return undefined
       reattached ||= !attachesAlike(change)
       routes.add(idOf(one))
     } else if (kind === 'ProxyPolicy') {
@@ -218,7 +218,7 @@ function meant(target: Fields, policy: Resource, all: ById): string[] {
 }
 
 /** Whether no other route and no other object's status is affected by the change. */
-function standsAlone(change: Change, all: ById, mentions: Mentions): boolean {
+function affectsOnlyItself(change: Change, all: ById, mentions: Mentions): boolean {
   const { before, after } = change
   const route = (after ?? before)!
   const { kind } = route.kind

@@ -53,7 +53,7 @@ export interface Recompiled {
 }
 
 /** Most routes that are recompiled separately; beyond this, everything is. */
-const MOST = 64
+const MAX_SEPARATE = 64
 
 export function standingOf(resources: readonly Resource[], faults: Faults, snapshot: Snapshot): Standing {
   const known = resources.filter(({ name }) => name !== undefined)
@@ -71,7 +71,7 @@ export async function recompile(
   standing: Standing,
   { live, config, ...world }: Surroundings,
 ): Promise<Recompiled | undefined> {
-  const concerned = concernedBy(changes, after, standing.mentions, MOST)
+  const concerned = concernedBy(changes, after, standing.mentions, MAX_SEPARATE)
   if (!concerned) return undefined
   const { routes, policies } = concerned
   if (routes.size === 0 && policies.size === 0)

@@ -28,7 +28,7 @@ export function backendStatus(backend: Resource, errors: readonly string[]): Sta
   return { resource: backend, status: { conditions: [condition] } }
 }
 
-const MOST_ANCESTORS = 16
+const MAX_ANCESTORS = 16
 
 /** The status of a policy: one entry per Gateway that it reaches, and a summary of the targets that reach none. */
 export function policyStatus(state: PolicyState, reach: Reach): Status {
@@ -62,12 +62,12 @@ export function policyStatus(state: PolicyState, reach: Reach): Status {
 }
 
 function limited(entries: readonly Fields[]): readonly Fields[] {
-  if (entries.length <= MOST_ANCESTORS) return entries
-  const message = `${entries.length - MOST_ANCESTORS + 1} further ancestors are not shown`
+  if (entries.length <= MAX_ANCESTORS) return entries
+  const message = `${entries.length - MAX_ANCESTORS + 1} further ancestors are not shown`
   const summary = ancestor({ group: OWN_GROUP, name: 'StatusSummary' }, [
     isTrue('StatusSummarized', 'StatusSummarized', message),
   ])
-  return [...entries.slice(0, MOST_ANCESTORS - 1), summary]
+  return [...entries.slice(0, MAX_ANCESTORS - 1), summary]
 }
 
 /** Entries of other controllers are kept. */

@@ -14,7 +14,7 @@ export const selfRedirect: Lint = file => {
         const spec = specs.get(route.matches as RouteSpec['matches'])
         const redirect = spec?.policies?.requestRedirect
         if (!spec || !redirect || seen.has(spec)) continue
-        if (!staysHere(redirect, route, listener, port) || !pathLoops(redirect, route, listener)) continue
+        if (!staysOnHost(redirect, route, listener, port) || !pathLoops(redirect, route, listener)) continue
         seen.add(spec)
         report(redirect, spec, file)
       }
@@ -22,7 +22,7 @@ export const selfRedirect: Lint = file => {
   }
 }
 
-function staysHere({ scheme, authority }: Redirect, route: Route, listener: Listener, port: number): boolean {
+function staysOnHost({ scheme, authority }: Redirect, route: Route, listener: Listener, port: number): boolean {
   const spoken = listener.protocol === 'HTTPS' ? 'https' : 'http'
   if (scheme !== undefined && scheme !== spoken) return false
   if (authority === undefined || typeof authority === 'string') return true

@@ -54,7 +54,7 @@ function routeByPath({ config }: LintedFile): string | undefined {
   const guards = new Map(routes.map(route => [route, guardsOf(route, aimed(route))]))
   const guarded = routes.find(
     route =>
-      isByPath(route) &&
+      matchesByPath(route) &&
       routes.some(other => other !== route && guards.get(other) !== guards.get(route)) &&
       guards.get(route) !== '',
   )
@@ -66,6 +66,6 @@ function guardsOf({ policies }: RouteSpec, aimed: readonly Policies[]): string {
   return GUARDS.filter(name => all.some(each => each?.[name] !== undefined)).join()
 }
 
-function isByPath({ matches }: RouteSpec): boolean {
+function matchesByPath({ matches }: RouteSpec): boolean {
   return matches.some(({ path }) => path !== undefined && path.pathPrefix !== '/')
 }

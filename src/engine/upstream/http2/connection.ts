@@ -19,7 +19,7 @@ const PLACES = 256
 export const STREAM_WINDOW = 256 * 1024
 const CONNECTION_WINDOW = 4 * 1024 * 1024
 /** Maximum payload of a sent frame, even if the server allows more. */
-const MOST_AT_ONCE = 64 * 1024
+const MAX_CONCURRENT = 64 * 1024
 /** A connection is retired before its stream ids run out. */
 const LAST_STREAM = 2 ** 31 - 2 * PLACES
 
@@ -314,7 +314,7 @@ export class Http2Connection implements FrameReceiver {
       if (setting === h2.HEADER_TABLE_SIZE) this.#encoder.resize(value)
       else if (setting === h2.MAX_CONCURRENT_STREAMS) this.#streams = Math.min(value, MAX_STREAMS)
       else if (setting === h2.INITIAL_WINDOW_SIZE) this.#firstWindow = value
-      else if (setting === h2.MAX_FRAME_SIZE) this.#frameSize = Math.min(value, MOST_AT_ONCE)
+      else if (setting === h2.MAX_FRAME_SIZE) this.#frameSize = Math.min(value, MAX_CONCURRENT)
     })
     this.#guard.answer()
     this.#outbox.frame(0, h2.SETTINGS, h2.ACK, 0)

@@ -11,7 +11,7 @@ const REPEATED: ReadonlySet<string> = new Set([
 ])
 /** Limits of the values and names that are remembered. */
 const LONGEST = 256
-const MOST_NAMES = 200
+const MAX_NAMES = 200
 
 /** What is known about a field name. */
 interface Known {
@@ -112,7 +112,7 @@ export class HpackEncoder {
     const secret = isCredentialHeader(name)
     const known = { index, values, secret, repeated: REPEATED.has(name), last: undefined, entry: 0, added: '' }
     // Clients may invent names.
-    if (this.#names.size < MOST_NAMES || known.repeated || index > 0) this.#names.set(name, known)
+    if (this.#names.size < MAX_NAMES || known.repeated || index > 0) this.#names.set(name, known)
     return known
   }
 

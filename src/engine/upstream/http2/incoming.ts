@@ -45,7 +45,7 @@ export class Incoming {
       this.#reader.push(bytes, size)
     } catch (error) {
       // The first bytes of another protocol look like a huge frame.
-      throw this.#greeted || !(error instanceof h2.BrokenConnection) ? error : notSpoken()
+      throw this.#greeted || !(error instanceof h2.BrokenConnection) ? error : notHttp2()
     }
   }
 
@@ -56,7 +56,7 @@ export class Incoming {
 
   #onFrame(type: number, flags: number, stream: number, bytes: Buffer, from: number, to: number): void {
     if (this.#over) return
-    if (!this.#greeted && (type !== h2.SETTINGS || flags & h2.ACK)) throw notSpoken()
+    if (!this.#greeted && (type !== h2.SETTINGS || flags & h2.ACK)) throw notHttp2()
     if (this.#block !== undefined && (type !== h2.CONTINUATION || stream !== this.#block.stream)) {
       throw broken('an incomplete header block')
     }
@@ -166,7 +166,7 @@ export function windowTooLarge(): h2.BrokenConnection {
   return new h2.BrokenConnection(h2.FLOW_CONTROL_ERROR, 'a window above 2^31-1')
 }
 
-function notSpoken(): h2.BrokenConnection {
+function notHttp2(): h2.BrokenConnection {
   return broken('the server does not speak HTTP/2')
 }
 

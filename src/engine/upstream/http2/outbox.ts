@@ -6,7 +6,7 @@ const PIECE = 16 * 1024
 /** Payloads of this size and above are written without copying. */
 const LARGE = 4096
 /** Bytes that may be queued in the socket, enough for all bodies of one turn to be written together. */
-const MOST = 512 * 1024
+const MAX_QUEUED = 512 * 1024
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1')
 
@@ -145,6 +145,6 @@ export class Outbox {
 
   #write(part: Buffer, done: ((error?: Error | null) => void) | undefined): void {
     const socket = this.#socket
-    if (socket?.write(part, done) === false && socket.writableLength >= MOST) this.full = true
+    if (socket?.write(part, done) === false && socket.writableLength >= MAX_QUEUED) this.full = true
   }
 }

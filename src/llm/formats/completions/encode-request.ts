@@ -14,8 +14,8 @@ import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import {
   effortFor,
-  loseAbout,
   loseCaches,
+  loseDocumentContext,
   loseExtras,
   portableTools,
   stopsFor,
@@ -24,7 +24,7 @@ import {
 import { NAMES } from './decode-request.ts'
 import { writeReasoning } from './reasoning.ts'
 
-const MOST_STOPS = 4
+const MAX_STOPS = 4
 
 interface Target {
   readonly losses: Losses
@@ -43,7 +43,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
     losses.add(chat.names.metadata ?? 'metadata', 'the provider takes it for replies that it stores only')
   }
   if (settings.topLogprobs !== undefined) body.logprobs = true
-  const stops = stopsFor(chat, MOST_STOPS, losses)
+  const stops = stopsFor(chat, MAX_STOPS, losses)
   if (stops !== undefined) body.stop = stops
   if (settings.reasoning) {
     const effort = effortFor(settings.reasoning)
@@ -211,7 +211,7 @@ function writePart(part: Part, to: Target): JsonObject[] {
 
 function writeDocument(part: DocumentPart, { losses }: Target): JsonObject {
   const { source, name, at } = part
-  loseAbout(part, losses)
+  loseDocumentContext(part, losses)
   if (source.kind === 'text') return { type: 'text', text: source.text }
   if (source.kind !== 'data') throw new Untranslatable(at, 'the provider takes documents with their bytes only')
   const filename = name ?? `document.${source.mediaType.split('/')[1] ?? 'pdf'}`

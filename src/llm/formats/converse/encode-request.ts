@@ -23,9 +23,9 @@ import { DocumentNames, documentFormat } from './documents.ts'
 const MAX_TOKENS = 4096
 /** Settings with a place of their own. */
 const WRITTEN = ['maxTokens', 'topK', 'metadata', 'user', 'parallelTools'] as const
-const MOST_STOPS = 4
+const MAX_STOPS = 4
 /** The service's limit on cache points. */
-const MOST_CACHE_POINTS = 4
+const MAX_CACHE_POINTS = 4
 /** A history with calls requires tools; the model must not call this one. */
 const PLACEHOLDER_TOOL = 'gwctl_placeholder_do_not_call'
 
@@ -96,7 +96,7 @@ class ConverseWriter {
     const { settings } = this.#chat
     const config: JsonObject = { maxTokens }
     writeSettings(this.#chat, PLAIN, config, this.#losses, [...WRITTEN, ...refused])
-    const stops = stopsFor(this.#chat, MOST_STOPS, this.#losses)
+    const stops = stopsFor(this.#chat, MAX_STOPS, this.#losses)
     if (stops?.length) config.stopSequences = stops
     if (settings.parallelTools === false) {
       this.#losses.add(this.#chat.names.parallelTools ?? 'parallelTools', 'the provider has no such setting')
@@ -168,8 +168,8 @@ class ConverseWriter {
 
   #cache(cache: CacheMark | undefined, at: string): JsonObject[] {
     if (cache === undefined) return []
-    if (this.#cachePoints === MOST_CACHE_POINTS) {
-      this.#losses.add(`${at}.cache_control`, `the provider takes ${MOST_CACHE_POINTS} cache points`)
+    if (this.#cachePoints === MAX_CACHE_POINTS) {
+      this.#losses.add(`${at}.cache_control`, `the provider takes ${MAX_CACHE_POINTS} cache points`)
       return []
     }
     this.#cachePoints++

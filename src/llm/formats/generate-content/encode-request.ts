@@ -14,8 +14,8 @@ import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import {
   allInstructions,
   budgetOf,
-  loseAbout,
   loseCaches,
+  loseDocumentContext,
   loseExtras,
   loseNames,
   portableTools,
@@ -36,7 +36,7 @@ const TAKEN = [
   'thinking_config',
 ]
 
-const MOST_STOPS = 5
+const MAX_STOPS = 5
 /** Gemini 3 rejects calls without a signature; this one is for calls by another model. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 
@@ -50,7 +50,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   if (chat.toolChoice && tools.length > 0) body.toolConfig = { functionCallingConfig: writeToolChoice(chat.toolChoice) }
   const config: JsonObject = {}
   writeSettings(chat, PLAIN, config, losses)
-  const stops = stopsFor(chat, MOST_STOPS, losses)
+  const stops = stopsFor(chat, MAX_STOPS, losses)
   if (stops) config.stopSequences = stops
   if (settings.output) writeOutput(settings.output, chat, config, losses)
   const thinking = extras.thinkingConfig ?? extras.thinking_config ?? writeThinking(settings.reasoning, chat.model)
@@ -194,7 +194,7 @@ function writePart(part: Part, losses: Losses): JsonObject[] {
     case 'image':
       return [writeMedia(part, losses)]
     case 'document':
-      loseAbout(part, losses)
+      loseDocumentContext(part, losses)
       if (part.source.kind === 'text') return [{ text: part.source.text }]
       return [writeMedia(part, losses)]
     case 'audio':

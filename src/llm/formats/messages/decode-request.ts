@@ -10,7 +10,7 @@ import type {
   ToolChoice,
   Turn,
 } from '../../chat/chat.ts'
-import { LEAST_BUDGET } from '../../chat/claude.ts'
+import { MIN_BUDGET } from '../../chat/claude.ts'
 import { textPart } from '../../chat/content.ts'
 import {
   defined,
@@ -94,7 +94,7 @@ function readThinking(body: JsonObject): Reasoning | undefined {
   const effort = effortOf(objectOf(body.output_config).effort)
   const summary = textOf(thinking.display)
   if (thinking.type === 'enabled') {
-    return defined({ budget: numberOf(thinking.budget_tokens) ?? LEAST_BUDGET, effort, summary })
+    return defined({ budget: numberOf(thinking.budget_tokens) ?? MIN_BUDGET, effort, summary })
   }
   if (thinking.type === 'adaptive') return defined({ adaptive: true, effort, summary })
   if (thinking.type === 'disabled') return { budget: 0 }

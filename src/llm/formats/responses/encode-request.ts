@@ -16,7 +16,14 @@ import type {
 import { joinTexts, urlOf } from '../../chat/content.ts'
 import { defined, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { effortFor, loseAbout, loseCaches, loseExtras, portableTools, writeSettings } from '../../chat/settings.ts'
+import {
+  effortFor,
+  loseCaches,
+  loseDocumentContext,
+  loseExtras,
+  portableTools,
+  writeSettings,
+} from '../../chat/settings.ts'
 import { LOGPROBS, PLAIN } from './decode-request.ts'
 
 export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
@@ -153,7 +160,7 @@ function writeImage(source: Source, detail: string | undefined, at: string): Jso
 }
 
 function writeDocument(part: DocumentPart, losses: Losses): JsonObject {
-  loseAbout(part, losses)
+  loseDocumentContext(part, losses)
   const { source, name, at } = part
   if (source.kind === 'text') return { type: 'input_text', text: source.text }
   if (source.kind === 'file') {

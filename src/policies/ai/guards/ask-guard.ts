@@ -9,7 +9,7 @@ import type { TargetPolicies } from '../../upstream/policy-target.ts'
 /** Deadline in ms for one call, including its body (specification, "Guardrail webhook"). */
 const TIMEOUT = 10_000
 /** Maximum bytes of a response, which may repeat a whole request. */
-const MOST_ANSWERED = 8 * 1024 * 1024
+const MAX_REPLY = 8 * 1024 * 1024
 
 /** A service that evaluates texts. */
 export interface GuardService {
@@ -58,7 +58,7 @@ export async function askGuard(service: GuardService, question: GuardQuestion, o
       timeout,
     },
     Buffer.from(JSON.stringify(body)),
-    MOST_ANSWERED,
+    MAX_REPLY,
     runtime,
     own,
   )

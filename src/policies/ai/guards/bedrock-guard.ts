@@ -27,7 +27,7 @@ export function bedrockGuard(
       if (action === 'NONE') return ALLOW
       if (action !== 'GUARDRAIL_INTERVENED') throw unusable('answered without an `action`')
       const masked = listOf(outputs).map(output => (isObject(output) ? textOf(output.text) : undefined))
-      const anonymized = says(assessments, 'ANONYMIZED') && !says(assessments, 'BLOCKED')
+      const anonymized = hasAction(assessments, 'ANONYMIZED') && !hasAction(assessments, 'BLOCKED')
       if (!anonymized || masked.length !== texts.length || masked.includes(undefined))
         return { action: 'reject', refusal }
       return { action: 'mask', texts: laidOut(runs, masked as string[]) }
@@ -36,10 +36,10 @@ export function bedrockGuard(
 }
 
 /** Whether any assessment took that action. */
-function says(value: unknown, action: string): boolean {
-  if (Array.isArray(value)) return value.some(each => says(each, action))
+function hasAction(value: unknown, action: string): boolean {
+  if (Array.isArray(value)) return value.some(each => hasAction(each, action))
   if (!isObject(value)) return false
-  return value.action === action || Object.values(value).some(each => says(each, action))
+  return value.action === action || Object.values(value).some(each => hasAction(each, action))
 }
 
 function laidOut(runs: readonly TextRun[], masked: readonly string[]): ReadonlyMap<TextRun, readonly string[]> {

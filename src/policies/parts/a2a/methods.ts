@@ -87,11 +87,11 @@ function methodIn(text: string): string | undefined {
   return undefined
 }
 
-const LONGEST_METHOD = 128
+const MAX_METHOD = 128
 
 function textIn(string: string): string | undefined {
   try {
-    return (JSON.parse(`"${string}"`) as string).slice(0, LONGEST_METHOD)
+    return (JSON.parse(`"${string}"`) as string).slice(0, MAX_METHOD)
   } catch {
     return undefined
   }

@@ -11,7 +11,7 @@ interface Kept {
 }
 
 /** Decisions with longer response bodies are not cached, so that the number of entries bounds the memory. */
-const LONGEST_BODY = 16 * 1024
+const MAX_BODY = 16 * 1024
 
 /** An LRU cache of one service's decisions, keyed by the configured expressions. */
 export class DecisionCache {
@@ -49,7 +49,7 @@ export class DecisionCache {
 function isKeepable(decision: Decision): boolean {
   if (decision.allowed) return true
   const { status, body } = decision.reply
-  return status < 500 && (body?.length ?? 0) <= LONGEST_BODY
+  return status < 500 && (body?.length ?? 0) <= MAX_BODY
 }
 
 /**

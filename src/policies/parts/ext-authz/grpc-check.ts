@@ -27,7 +27,7 @@ export interface GrpcRules {
 }
 
 /** Maximum bytes of a response; denials are short. */
-const LONGEST_ANSWER = 1024 * 1024
+const MAX_REPLY = 1024 * 1024
 
 /**
  * Calls the service over Envoy's protocol. Throws GatewayError `extAuthz` for an invalid response, anything else if
@@ -47,7 +47,7 @@ export async function grpcCheck(
     what: 'authorization',
     purpose: { kind: 'Policy', subtype: 'ExtAuthz' },
     timeout,
-    limit: LONGEST_ANSWER,
+    limit: MAX_REPLY,
   }
   const { message } = await grpcUnary(
     to,

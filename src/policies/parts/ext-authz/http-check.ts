@@ -59,7 +59,7 @@ export interface HttpAnswer {
 /** ms, unless configured for the service. */
 export const CHECK_TIMEOUT = 2000
 /** Maximum bytes of a response, which is forwarded to the client on denial. */
-const LONGEST_ANSWER = 1024 * 1024
+const MAX_REPLY = 1024 * 1024
 const PARTIAL_BODY = 'x-envoy-auth-partial-body'
 
 /**
@@ -92,7 +92,7 @@ export async function httpCheck(
   const body = rules.body ? bodyBy(rules.body, x) : sent?.bytes
   let response: WholeReply
   try {
-    response = await ask(to, question, body && body.length > 0 ? body : undefined, LONGEST_ANSWER, runtime, x)
+    response = await ask(to, question, body && body.length > 0 ? body : undefined, MAX_REPLY, runtime, x)
   } catch (error) {
     // It has denied the request, even if its body was lost.
     const refused = heard.status !== 0 && heard.status !== 200

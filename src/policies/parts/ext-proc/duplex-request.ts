@@ -8,9 +8,9 @@ import { changedTrailers, headersOf, immediate } from './mutations.ts'
 import { failed, type ServiceStream } from './service-stream.ts'
 
 /** Maximum bytes of one body message. */
-export const LARGEST_CHUNK = 64 * 1024
+export const MAX_CHUNK = 64 * 1024
 /** Maximum bytes that a service may send ahead of the reader. */
-export const FARTHEST_AHEAD = 4 * 1024 * 1024
+export const MAX_AHEAD = 4 * 1024 * 1024
 
 /** A request body streamed through the service; read like any other stream. */
 export class ProcessedBody extends TrailingBody {
@@ -20,7 +20,7 @@ export class ProcessedBody extends TrailingBody {
   #complete = false
 
   constructor(stream: ServiceStream, sendsTrailers: () => boolean) {
-    super({ highWaterMark: LARGEST_CHUNK })
+    super({ highWaterMark: MAX_CHUNK })
     this.#stream = stream
     this.#sendsTrailers = sendsTrailers
     // Readers add their own listener; without one, a late error must not crash the process.
@@ -40,12 +40,12 @@ export class ProcessedBody extends TrailingBody {
       const from = body.take()
       for await (const chunk of chunksOf(from)) {
         if (this.#complete || this.destroyed) break
-        for (let at = 0; at < chunk.length; at += LARGEST_CHUNK) {
-          const part = chunk.subarray(at, at + LARGEST_CHUNK)
+        for (let at = 0; at < chunk.length; at += MAX_CHUNK) {
+          const part = chunk.subarray(at, at + MAX_CHUNK)
           const room = this.#stream.send({ requestBody: { body: part, endOfStream: false } })
           if (!room) await new Promise<void>(resolve => this.#stream.onDrain(resolve))
         }
-        if (this.readableLength >= LARGEST_CHUNK) await new Promise<void>(resolve => (this.#wanted = resolve))
+        if (this.readableLength >= MAX_CHUNK) await new Promise<void>(resolve => (this.#wanted = resolve))
       }
       // Some systems report trailers after the end of the body.
       if (this.#sendsTrailers() && body.length === undefined) await new Promise(setImmediate)
@@ -104,7 +104,7 @@ export class ProcessedBody extends TrailingBody {
           const mutation = requestBody?.response?.bodyMutation
           const { body, endOfStream } = mutation?.streamedResponse ?? { body: mutation?.body }
           const room = body && body.length > 0 ? this.push(Buffer.from(body)) : true
-          if (this.readableLength > FARTHEST_AHEAD) this.destroy(failed('too much of a body'))
+          if (this.readableLength > MAX_AHEAD) this.destroy(failed('too much of a body'))
           if (endOfStream) this.#end()
           return endOfStream || room
         },
@@ -122,7 +122,7 @@ export class RelayedBody extends TrailingBody {
   #chunks: AsyncGenerator<Buffer> | undefined
 
   constructor(body: BodySource, ask: () => Promise<readonly string[]>) {
-    super({ highWaterMark: LARGEST_CHUNK })
+    super({ highWaterMark: MAX_CHUNK })
     this.#body = body
     this.#ask = ask
     this.on('error', () => {})

@@ -2,7 +2,7 @@ import { HeaderList } from '../../../http/headers.ts'
 import { keepChunk } from '../../../http/keep-chunk.ts'
 import type { ChunkSink } from '../../../http/transport.ts'
 import type { ProcessingResponse } from '../../../protobuf/ext-proc.ts'
-import { FARTHEST_AHEAD, LARGEST_CHUNK } from './duplex-request.ts'
+import { MAX_AHEAD, MAX_CHUNK } from './duplex-request.ts'
 import { changedTrailers, headersOf } from './mutations.ts'
 import { failed, type ServiceStream } from './service-stream.ts'
 
@@ -33,8 +33,8 @@ export class DuplexResponse implements ChunkSink {
 
   write(chunk: Buffer): boolean {
     if (this.#over) return true
-    for (let at = 0; at < chunk.length; at += LARGEST_CHUNK) {
-      const part = chunk.subarray(at, at + LARGEST_CHUNK)
+    for (let at = 0; at < chunk.length; at += MAX_CHUNK) {
+      const part = chunk.subarray(at, at + MAX_CHUNK)
       const room = this.#stream.send({ responseBody: { body: part, endOfStream: false } })
       if (!room && !this.#congested) {
         this.#congested = true
@@ -90,7 +90,7 @@ export class DuplexResponse implements ChunkSink {
     const { body, endOfStream } = mutation?.streamedResponse ?? { body: mutation?.body }
     if (body && body.length > 0) {
       this.#ahead += this.#full ? body.length : 0
-      if (this.#ahead > FARTHEST_AHEAD) {
+      if (this.#ahead > MAX_AHEAD) {
         this.fail(failed('too much of a body'))
         return true
       }

@@ -28,9 +28,9 @@ export interface Hearing {
 
 /** ms that a service may take for a response that it owes, and to end its stream. */
 const SILENCE = 10_000
-const FAREWELL = 1000
+const CLOSE_TIMEOUT = 1000
 /** Maximum bytes of one response: a buffered body and more. */
-const LONGEST_ANSWER = 4 * 1024 * 1024
+const MAX_MESSAGE = 4 * 1024 * 1024
 
 /** An exchange's single stream to the service. Responses are dispatched by kind. */
 export class ServiceStream {
@@ -65,7 +65,7 @@ export class ServiceStream {
       what: 'processing',
       purpose: { kind: 'Policy', subtype: 'ExtProc' },
       timeout: 0,
-      limit: LONGEST_ANSWER,
+      limit: MAX_MESSAGE,
       fields,
     }
     this.#stream = grpcStream(
@@ -159,7 +159,7 @@ export class ServiceStream {
     this.#silence?.cancel()
     if (this.#ended) return
     this.#stream.end()
-    this.#silence = this.#runtime.clock.after(FAREWELL, () => this.#stream.cancel())
+    this.#silence = this.#runtime.clock.after(CLOSE_TIMEOUT, () => this.#stream.cancel())
     this.#waiting.clear()
   }
 

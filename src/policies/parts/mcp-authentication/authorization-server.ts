@@ -26,7 +26,7 @@ export interface ServerSettings {
 }
 
 /** Maximum bytes of a registration or token request. */
-export const LONGEST_REQUEST = 64 * 1024
+export const MAX_REQUEST = 64 * 1024
 /** Only grants that involve a user's sign-in. Others would issue the client's own token to anyone. */
 const GRANTS: readonly (string | null)[] = ['authorization_code', 'refresh_token']
 
@@ -100,7 +100,7 @@ export class AuthorizationServer {
 
   async #register(x: Exchange): Promise<Reply> {
     const { clientId } = this.#settings
-    const body = await x.body.buffer(LONGEST_REQUEST)
+    const body = await x.body.buffer(MAX_REQUEST)
     if (clientId !== undefined) {
       const answer = {
         client_id: clientId,
@@ -120,7 +120,7 @@ export class AuthorizationServer {
   async #token(x: Exchange): Promise<Reply> {
     if (!this.#asksForTokens) throw new GatewayError('routeNotFound')
     const { clientId, clientSecret, provider } = this.#settings
-    const form = formFields((await x.body.buffer(LONGEST_REQUEST)).toString('utf8'))
+    const form = formFields((await x.body.buffer(MAX_REQUEST)).toString('utf8'))
     if (['grant_type', 'client_id', 'client_secret'].some(name => form.getAll(name).length > 1))
       return failure(400, 'invalid_request', 'a parameter is repeated')
     if (provider?.refusesResource) form.delete('resource')

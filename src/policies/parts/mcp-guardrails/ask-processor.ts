@@ -31,7 +31,7 @@ export interface Processor {
 /** ms, unless configured for the service. */
 const TIMEOUT = 10_000
 /** Maximum bytes of a response, which may contain a whole result. */
-const LONGEST_ANSWER = 16 * 1024 * 1024
+const MAX_REPLY = 16 * 1024 * 1024
 
 /** The service's verdict on a message. Never rejects: an unusable response is `failed`. */
 export async function askProcessor(
@@ -81,7 +81,7 @@ async function askService(
     what: 'guardrail',
     purpose: { kind: 'Policy', subtype: 'Guardrail' },
     timeout: callee.requestTimeout ?? TIMEOUT,
-    limit: LONGEST_ANSWER,
+    limit: MAX_REPLY,
   }
   const { message } = await grpcUnary(callee, call, sent, runtime, x)
   try {

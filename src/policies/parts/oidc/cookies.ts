@@ -4,9 +4,9 @@ import type { HeaderList } from '../../../http/headers.ts'
 /** Prefix of all sign-in cookies, after `__Host-` if the browser connects over TLS. */
 export const RESERVED = 'agw_oidc_'
 /** Browsers drop cookies of more than 4,096 bytes including name and attributes. */
-const LONGEST_VALUE = 3800
+const MAX_VALUE = 3800
 /** With more chunks, servers reject the request head. */
-const MOST_CHUNKS = 3
+const MAX_CHUNKS = 3
 
 /** Values by name of one policy's cookies in a request. A repeated name has none: another host may have set one. */
 export function cookiesOf(headers: HeaderList, prefix: string): ReadonlyMap<string, string> {
@@ -46,7 +46,7 @@ function pairsOf(headers: HeaderList): readonly string[] {
 /** Reassembles a value split by `chunksOf`; undefined if absent. */
 export function joinedValue(cookies: ReadonlyMap<string, string>, name: string): string | undefined {
   let value = ''
-  for (let i = 0; i < MOST_CHUNKS; i++) {
+  for (let i = 0; i < MAX_CHUNKS; i++) {
     const chunk = cookies.get(`${name}.${i}`)
     if (chunk === undefined) break
     value += chunk
@@ -56,10 +56,10 @@ export function joinedValue(cookies: ReadonlyMap<string, string>, name: string):
 
 /** `Set-Cookie` values for `value`, and for removing chunks of an earlier one; undefined if it is too long. */
 export function chunksOf(name: string, value: string, maxAge: number, secure: boolean): readonly string[] | undefined {
-  const count = Math.ceil(value.length / LONGEST_VALUE)
-  if (count > MOST_CHUNKS) return undefined
-  return Array.from({ length: MOST_CHUNKS }, (_, i) => {
-    const chunk = value.slice(i * LONGEST_VALUE, (i + 1) * LONGEST_VALUE)
+  const count = Math.ceil(value.length / MAX_VALUE)
+  if (count > MAX_CHUNKS) return undefined
+  return Array.from({ length: MAX_CHUNKS }, (_, i) => {
+    const chunk = value.slice(i * MAX_VALUE, (i + 1) * MAX_VALUE)
     return setCookie(`${name}.${i}`, chunk, chunk === '' ? 0 : maxAge, secure)
   })
 }

@@ -28,8 +28,8 @@ export interface SignInSettings {
 /** s. */
 const LIFETIME = 300
 /** Pending sign-ins per browser: each is a cookie on every request. */
-const MOST = 3
-const LONGEST_PATH = 2048
+const MAX_PENDING = 3
+const MAX_PATH = 2048
 
 /** Redirects browsers to the provider and handles their return (OpenID Connect Core, 3.1). */
 export class SignIns {
@@ -130,13 +130,13 @@ export class SignIns {
     const open = [...cookiesOf(x.request.headers, this.#settings.cookie).keys()]
       .map(name => ({ name, ends: this.#read(name, x)?.ends ?? 0 }))
       .sort((a, b) => b.ends - a.ends)
-    return open.slice(MOST - 1).map(({ name }) => setCookie(name, '', 0, this.#place.secure))
+    return open.slice(MAX_PENDING - 1).map(({ name }) => setCookie(name, '', 0, this.#place.secure))
   }
 
   /** A path on this host, or its root: a browser may read other texts as another host. */
   #within(path: string): string {
     const { origin } = this.#settings.redirect
-    if (path.length > LONGEST_PATH || !/^\/(?![/\\])[!-~]*$/.test(path)) return '/'
+    if (path.length > MAX_PATH || !/^\/(?![/\\])[!-~]*$/.test(path)) return '/'
     return URL.canParse(path, origin) && new URL(path, origin).origin === origin ? path : '/'
   }
 

@@ -23,7 +23,7 @@ export interface Limiter {
   readonly runtime: Runtime
 }
 
-const LONGEST_ANSWER = 1024 * 1024
+const MAX_REPLY = 1024 * 1024
 
 /** Throws GatewayError `rateLimitFailed` for an invalid response, anything else if there is none. */
 export async function askLimiter(
@@ -37,7 +37,7 @@ export async function askLimiter(
     what: 'rate limit',
     purpose: { kind: 'Policy', subtype: 'RateLimit' },
     timeout,
-    limit: LONGEST_ANSWER,
+    limit: MAX_REPLY,
   }
   try {
     const { message } = await grpcUnary(callee, call, rateLimitRequest.encode({ domain, descriptors }), runtime, client)

@@ -88,7 +88,7 @@ function unitsIn(value: unknown): number | undefined {
   return units
 }
 
-const MOST = 2 ** 32 - 1
+const MAX_UINT32 = 2 ** 32 - 1
 
 function limitIn(value: unknown): { readonly requestsPerUnit: number; readonly unit: number } | undefined {
   if (value === undefined) return undefined
@@ -98,7 +98,7 @@ function limitIn(value: unknown): { readonly requestsPerUnit: number; readonly u
   if (known === undefined || !Number.isInteger(requests) || requests < 0) {
     throw undecided('a limit without `unit` and `requestsPerUnit`')
   }
-  return { requestsPerUnit: Math.min(requests, MOST), unit: known }
+  return { requestsPerUnit: Math.min(requests, MAX_UINT32), unit: known }
 }
 
 /** The request or the expression is at fault, not the service. */

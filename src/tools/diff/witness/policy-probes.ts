@@ -4,13 +4,13 @@ import type { DumpDocument, DumpPolicies, DumpRoute } from '../../config-dump/mo
 import { bothFacts, type Condition, conditionsIn, type Facts } from './conditions.ts'
 import { askedBy, type Probe, withHeaders } from './probe.ts'
 
-const MOST_CONDITIONS = 10
+const MAX_CONDITIONS = 10
 /** A limit that takes more calls to reach is not tried. */
-const MOST_CALLS = 200
+const MAX_CALLS = 200
 /** Enough for each of several backends to get some. */
 const SHARE_CALLS = 24
 /** A longer body is not sent. */
-const MOST_BYTES = 8 * 1024 * 1024
+const MAX_BYTES = 8 * 1024 * 1024
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -34,13 +34,13 @@ export function specsAt(dump: DumpDocument, route: DumpRoute): Specs {
 export function callersFor(specs: Specs): Facts[] {
   // The tool is not a property of the caller.
   const conditions = [...specs.values()].flatMap(conditionsOf).filter(({ holds }) => holds.tool === undefined)
-  const unique = distinct(conditions).slice(0, MOST_CONDITIONS)
+  const unique = distinct(conditions).slice(0, MAX_CONDITIONS)
   const asked = new Set([...specs.keys()].map(name => policyNamed.get(name)?.asksFor))
   const withToken = asked.has('token') || unique.some(({ holds }) => holds.claims)
   // The keys themselves are secret.
   const keys = hintsIn(specs, ({ keys }) => keys).map(keyMetadata => ({ keyMetadata }))
   const known: Facts = { ...(withToken ? { claims: {} } : {}), ...(keys[0] ?? {}) }
-  const people = peopleOf(unique).map(facts => bothFacts(known, facts))
+  const people = callersOf(unique).map(facts => bothFacts(known, facts))
   return [
     {},
     ...(Object.keys(known).length > 0 ? [known] : []),
@@ -52,7 +52,7 @@ export function callersFor(specs: Specs): Facts[] {
 }
 
 /** Whether policies depend on the caller. */
-export function tellsCallersApart(specs: Specs): boolean {
+export function distinguishesCallers(specs: Specs): boolean {
   const conditions = [...specs.values()].flatMap(conditionsOf)
   return conditions.length > 0 || [...specs.keys()].some(name => policyNamed.get(name)?.asksFor !== undefined)
 }
@@ -60,7 +60,7 @@ export function tellsCallersApart(specs: Specs): boolean {
 /**
  * Callers that satisfy all conditions, with each value that one of them allows; each condition alone; and all but one.
  */
-function peopleOf(conditions: readonly Condition[]): Facts[] {
+function callersOf(conditions: readonly Condition[]): Facts[] {
   const all = conditions.map(({ holds }) => holds).reduce(bothFacts, {})
   return distinct([
     ...(conditions.length > 0 ? [all] : []),
@@ -90,7 +90,7 @@ export function policyProbes(probe: Probe, specs: Specs, backends: number): Prob
   return [
     ...originsIn(specs).flatMap(origin => originProbes(probe, origin)),
     ...hintsIn(specs, ({ calls }) => calls)
-      .filter(limit => limit > 0 && limit < MOST_CALLS)
+      .filter(limit => limit > 0 && limit < MAX_CALLS)
       .map(limit => ({ ...probe, calls: limit + 1 })),
     ...(backends > 1 ? [{ ...probe, calls: SHARE_CALLS }] : []),
     ...hintsIn(specs, ({ delays }) => delays)
@@ -101,7 +101,7 @@ export function policyProbes(probe: Probe, specs: Specs, backends: number): Prob
         words: [...probe.words, `a backend that answers after ${ms + 1}ms`],
       })),
     ...hintsIn(specs, ({ bodies }) => bodies)
-      .filter(bytes => bytes > 0 && bytes < MOST_BYTES)
+      .filter(bytes => bytes > 0 && bytes < MAX_BYTES)
       .map(bytes => withBody(probe, bytes + 1)),
     ...hintsIn(specs, ({ statuses }) => statuses).map(status => ({
       ...probe,

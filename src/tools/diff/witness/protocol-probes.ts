@@ -4,8 +4,8 @@ import { conditionsOf, type Specs } from './policy-probes.ts'
 import { elsewhere, type Probe, withHeaders } from './probe.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
-const MOST_MODELS = 20
-const MOST_TOOLS = 20
+const MAX_MODELS = 20
+const MAX_TOOLS = 20
 
 /**
  * Requests in the protocol of a route's backends: a prompt for each model, a tour of the tools. `tools`: those named in
@@ -31,7 +31,7 @@ function modelsOf(dump: DumpDocument, specs: Specs): string[] {
   const used = (specs.get('') ?? []).flatMap(spec =>
     [...JSON.stringify(spec ?? null).matchAll(/"model":"([^"]+)"/g)].map(([, name]) => name as string),
   )
-  return [...new Set([...named, ...used, 'some-model'])].slice(0, MOST_MODELS)
+  return [...new Set([...named, ...used, 'some-model'])].slice(0, MAX_MODELS)
 }
 
 function chatProbes(probe: Probe, model: string): Probe[] {
@@ -59,7 +59,7 @@ export function toolsNamedBy(specs: Specs): string[] {
 /** The tools named in rules exist, along with one that none of them names. */
 function mcpProbes(probe: Probe, named: readonly string[]): Probe[] {
   // In a fixed order: what both sides ask alike is run once.
-  const tools = [...new Set(['some_tool', ...named])].slice(0, MOST_TOOLS).sort()
+  const tools = [...new Set(['some_tool', ...named])].slice(0, MAX_TOOLS).sort()
   return [
     mcpProbe(probe, { tools }, 'tools/list', {}, 'tools/list'),
     ...tools.map(name => mcpProbe(probe, { tools }, 'tools/call', { name, arguments: {} }, `tools/call ${name}`)),

@@ -3,7 +3,7 @@ import { sampleOf } from './pattern-sample.ts'
 import { elsewhere, type Probe, SOME_HOST, withHeaders } from './probe.ts'
 
 /** Maximum number of conditions per route that are considered. */
-const MOST_MATCHES = 4
+const MAX_MATCHES = 4
 /** A path segment that no route matches by name. */
 const ELSEWHERE = 'elsewhere'
 
@@ -14,7 +14,7 @@ export function entryProbes(dump: DumpDocument, route: DumpRoute): Probe[] {
   if (route.kind !== 'http' || listener === undefined || port === undefined) return []
   const scheme = listener.protocol === 'HTTPS' ? 'https' : 'http'
   const host = hostFor([...route.hostnames, listener.hostname])
-  return route.matches.slice(0, MOST_MATCHES).flatMap(match => {
+  return route.matches.slice(0, MAX_MATCHES).flatMap(match => {
     const { path, method, headers, query } = match as Partial<RouteCondition>
     const way = pathFor(path ?? {})
     const fields = samples(headers)

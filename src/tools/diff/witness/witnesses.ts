@@ -5,7 +5,7 @@ import type { Touched } from '../structure.ts'
 import type { Facts } from './conditions.ts'
 import { changedPolicies, type Decision, decisionOf, stoppedBy } from './decision.ts'
 import { type OutcomeDifference, outcomeDifferences, type Result } from './outcome.ts'
-import { callersFor, policyProbes, specsAt, tellsCallersApart } from './policy-probes.ts'
+import { callersFor, distinguishesCallers, policyProbes, specsAt } from './policy-probes.ts'
 import { askedBy, canArrive, type Probe } from './probe.ts'
 import { protocolProbes, toolsNamedBy } from './protocol-probes.ts'
 import { boundaryProbes, entryProbes } from './route-probes.ts'
@@ -45,10 +45,10 @@ export interface Witnesses {
 }
 
 /** Minimum number of requests per route. */
-const LEAST_SHARE = 8
+const MIN_SHARE = 8
 
 /** Number of admitted callers for which other changes are tried. */
-const MOST_CALLERS = 4
+const MAX_CALLERS = 4
 
 /** Derives requests from the routes that may have changed, and finds those that show a difference. */
 export async function findWitnesses(
@@ -61,7 +61,7 @@ export async function findWitnesses(
   const nameOf = ({ namespace, name }: DumpRoute) => `${namespace}/${name}`
   const left = new Set(routes.map(({ route }) => nameOf(route)))
   const all = left.size
-  const share = Math.max(LEAST_SHARE, Math.ceil(limits.requests / routes.length))
+  const share = Math.max(MIN_SHARE, Math.ceil(limits.requests / routes.length))
   for (const { side, route } of routes) {
     if (search.tried >= limits.requests) break
     limits.progress(`Trying requests: ${all - left.size} of ${all} routes`)
@@ -127,7 +127,7 @@ class Search {
     const specs = specsAt(dump, route)
     const meant = changed === 'all' ? specs : new Map([...specs].filter(([name]) => changed.has(name)))
     const callers = callersFor(specs)
-    const everybody = changed === 'all' || tellsCallersApart(meant)
+    const everybody = changed === 'all' || distinguishesCallers(meant)
     const tools = [...toolsNamedBy(specs), ...this.#toolsAcross(dump, route)]
     for (const entry of entryProbes(dump, route)) {
       const own = [...protocolProbes(entry, dump, route, { specs, tools }), entry]
@@ -161,7 +161,7 @@ class Search {
       passing.push(...passed.slice(0, 1))
       if (passing.length > 0 && !everybody) break
     }
-    return passing.slice(0, MOST_CALLERS)
+    return passing.slice(0, MAX_CALLERS)
   }
 
   /** Whether it gets through on both sides. Requests already run are not repeated. */
@@ -208,7 +208,7 @@ class Search {
   /** What decided on each side, which takes a second, traced run. */
   async #decisions(probe: Probe, { call, left, right }: Compared): Promise<Pick<Witness, 'before' | 'after'>> {
     const changed = changedPolicies(routeOf(left, this.#before.dump), routeOf(right, this.#after.dump))
-    const watched = this.#found.length < MOST_WATCHED
+    const watched = this.#found.length < MAX_WATCHED
     const seen = async ({ gateway }: WitnessSide, result: Result) =>
       watched ? resultAt(await runProbe(gateway, probe, true), call - 1) : result
     const before = await seen(this.#before, left)
@@ -224,7 +224,7 @@ class Search {
 }
 
 /** Tracing a request takes as long as trying every route. */
-const MOST_WATCHED = 50
+const MAX_WATCHED = 50
 
 interface Compared {
   readonly call: number

@@ -45,7 +45,7 @@ export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now
       merged[name] = [...others, ...own]
     } else merged[name] = value
   }
-  return says(current, plain(merged)) ? undefined : merged
+  return includesAll(current, plain(merged)) ? undefined : merged
 }
 
 /** Adds the time of the last change, and others' conditions. */
@@ -61,7 +61,7 @@ function plain<T>(value: T): T {
   return JSON.parse(JSON.stringify(value)) as T
 }
 
-function says(current: Fields, merged: Fields): boolean {
+function includesAll(current: Fields, merged: Fields): boolean {
   return Object.entries(merged).every(([name, value]) => isDeepStrictEqual(sorted(current[name] ?? []), sorted(value)))
 }
 

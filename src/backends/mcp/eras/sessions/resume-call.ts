@@ -3,7 +3,7 @@ import type { StreamPosition } from '../../../../mcp/event-id.ts'
 import { type RequestId, requestOf } from '../../../../mcp/message.ts'
 import { rewriteResult } from '../../../../mcp/rewrite.ts'
 import type { Answer } from '../../answer.ts'
-import { type CallEvents, patienceFor } from '../../connection.ts'
+import { type CallEvents, timeoutFor } from '../../connection.ts'
 import type { Router } from '../../router.ts'
 import type { McpSetup } from '../../setup.ts'
 import type { ClientSession } from './client-session.ts'
@@ -52,7 +52,7 @@ export function resumeCall(
       fail: lost,
     }
     const take = (passing: CallEvents) => connection.resume?.(x, id, event, passing) ?? (() => {})
-    session.calls.start(link, requestOf(id, 'tools/call', {}), answer, patienceFor(x), events, take)
+    session.calls.start(link, requestOf(id, 'tools/call', {}), answer, timeoutFor(x), events, take)
     answer.onLeave(() => session.calls.cancel(id))
   })
 }

@@ -144,10 +144,10 @@ export class SessionStore implements SessionHolder {
       if (holder.sessions.size > (largest?.sessions.size ?? 0)) largest = holder
     if (largest === undefined) return undefined
     const among = [...largest.sessions]
-    if (largest !== own) return among.reduce((a, b) => (isMissedLess(b, a) ? b : a))
+    if (largest !== own) return among.reduce((a, b) => (isEvictedBefore(b, a) ? b : a))
     const since = this.#clock.mono() - IDLE
     const idle = among.filter(session => isIdle(session) && session.lastUsed <= since)
-    return idle.length === 0 ? undefined : idle.reduce((a, b) => (isMissedLess(b, a) ? b : a))
+    return idle.length === 0 ? undefined : idle.reduce((a, b) => (isEvictedBefore(b, a) ? b : a))
   }
 
   #release(session: ClientSession): void {
@@ -177,7 +177,7 @@ function isIdle(session: ClientSession): boolean {
 }
 
 /** Idle sessions before those with streams, those before sessions with calls, then by last use. */
-function isMissedLess(a: ClientSession, b: ClientSession): boolean {
+function isEvictedBefore(a: ClientSession, b: ClientSession): boolean {
   const [first, second] = [weightOf(a), weightOf(b)]
   return first === second ? a.lastUsed < b.lastUsed : first < second
 }
