@@ -35,6 +35,8 @@ export class LivingCluster implements AsyncDisposable {
   readonly #authority = createAuthority('kube-ca')
   readonly #server: Server
   readonly #items = new Map<string, Item>()
+  /** The statuses as they were last sent: all writers have one name. */
+  readonly #applied = new Map<string, unknown>()
   readonly #watches = new Set<Watch>()
   readonly #sockets = new Set<Socket>()
   /** Every event since the oldest that is kept. */
@@ -45,7 +47,7 @@ export class LivingCluster implements AsyncDisposable {
   /** `METHOD path` of what was asked. */
   readonly requests: string[] = []
   /** Called before a status is applied. */
-  beforeApply: (() => void) | undefined
+  beforeApply: ((body: string) => void) | undefined
 
   constructor() {
     const { cert, key } = createCertificate(this.#authority, ['localhost'])
@@ -185,13 +187,18 @@ export class LivingCluster implements AsyncDisposable {
     if (req.method === 'GET') return known ? send(200, known) : refuse(404, `${plural} "${name}" not found`)
     if (req.method === 'POST' && known) return refuse(409, `${plural} "${name}" already exists`)
     if (req.method !== 'POST' && !known) return refuse(404, `${plural} "${name}" not found`)
-    if (part === 'status') this.beforeApply?.()
+    if (part === 'status') this.beforeApply?.(body)
     const version = sent?.metadata.resourceVersion
     if (version !== undefined && version !== this.#items.get(key)?.metadata.resourceVersion) {
       return refuse(409, 'the object has been modified; please apply your changes to the latest version')
     }
-    if (part === 'status') this.#store('MODIFIED', { ...this.#items.get(key)!, status: sent!.status })
-    else this.#store(known ? 'MODIFIED' : 'ADDED', sent!)
+    if (part === 'status') {
+      const before = this.#items.get(key)!
+      const status = applied(before.status, sent!.status, this.#applied.get(key))
+      this.#applied.set(key, sent!.status)
+      this.#store('MODIFIED', { ...before, status })
+    }
+    if (part !== 'status') this.#store(known ? 'MODIFIED' : 'ADDED', sent!)
     send(200, this.#items.get(key)!)
   }
 
@@ -213,6 +220,31 @@ export class LivingCluster implements AsyncDisposable {
 
 function keyOf({ kind, metadata }: Item): string {
   return `${String(kind)}/${String(metadata.namespace ?? '')}/${String(metadata.name)}`
+}
+
+/** Server-side apply: `conditions` and `listeners` are merged by name, and what this writer no longer sends is removed. */
+function applied(known: unknown, sent: unknown, before: unknown): unknown {
+  if (!isFields(sent)) return sent
+  const was = isFields(before) ? before : {}
+  const is = isFields(known) ? known : {}
+  const kept = Object.entries(is).filter(([name]) => !(name in sent) && !(name in was))
+  const merged = Object.entries(sent).map(([name, value]) => {
+    const byName = (name === 'conditions' || name === 'listeners') && Array.isArray(value)
+    return [name, byName ? appliedItems(is[name], value, was[name]) : value]
+  })
+  return Object.fromEntries([...kept, ...merged])
+}
+
+function appliedItems(known: unknown, sent: readonly unknown[], before: unknown): unknown[] {
+  const nameOf = (item: unknown) => (isFields(item) ? (item.type ?? item.name) : item)
+  const listed = (list: unknown) => new Map((Array.isArray(list) ? list : []).map(item => [nameOf(item), item]))
+  const [is, was, wants] = [listed(known), listed(before), listed(sent)]
+  const kept = [...is].filter(([name]) => !wants.has(name) && !was.has(name)).map(([, item]) => item)
+  return [...kept, ...[...wants].map(([name, item]) => applied(is.get(name), item, was.get(name)))]
+}
+
+function isFields(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function groups() {

@@ -5,7 +5,6 @@ import { didYouMean } from '../../diagnostics/suggest.ts'
 import type { AdminServer } from '../admin/admin-client.ts'
 import type { Waiting } from '../admin/waiting.ts'
 import { ApiClient, type ClientOptions } from './api-client.ts'
-import { accessOf } from './credentials.ts'
 import { type FoundPods, findPods, type Pod } from './find-pods.ts'
 import { type ClusterChoice, type ClusterPlace, findContext } from './kubeconfig.ts'
 import { parseTarget } from './pod-target.ts'
@@ -51,11 +50,9 @@ export async function adminPods(request: PodsRequest, place: ClusterPlace): Prom
 
 async function reach(request: PodsRequest, place: ClusterPlace, options: Partial<ClientOptions>) {
   const { patience } = request
-  const context = await findContext(request, place)
-  const access = await accessOf(context, place)
   const limits = { ...(patience === undefined ? {} : { timeout: patience }), ...options }
-  const client = new ApiClient(access, limits, () => accessOf(context, place))
-  const target = parseTarget(request.target, request.namespace, access.namespace)
+  const client = new ApiClient(await findContext(request, place), limits)
+  const target = parseTarget(request.target, request.namespace, client.namespace)
   return { client, target, found: await findPods(client, target, request.waiting) }
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/runtime.ts'
 import { asFields, asText, type Fields } from '../../schema/untyped.ts'
-import type { ClusterClient, WatchEnd } from './cluster-client.ts'
+import type { ApiClient, WatchEnd } from './api-client.ts'
 import { listAll } from './list-pages.ts'
 import { pathOf, type ServedKind, selectionOf } from './list-resources.ts'
 
@@ -15,7 +15,7 @@ export interface Follower {
 }
 
 export interface Following {
-  readonly client: ClusterClient
+  readonly client: ApiClient
   readonly clock: Clock
   readonly random: () => number
   /** One namespace; all when undefined. */

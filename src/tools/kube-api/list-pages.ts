@@ -1,17 +1,13 @@
 import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
-import type { Answer, Refusal } from './api-client.ts'
+import type { ApiClient, Refusal } from './api-client.ts'
 
 const PAGE = 500
 
 /** `version`: of the list, from which a watch continues. */
 export type Listed = { readonly items: readonly Fields[]; readonly version: string } | { readonly refusal: Refusal }
 
-export interface Getting {
-  get(path: string): Promise<Answer>
-}
-
 /** All items of a list; `query` is added to its path. */
-export async function listAll(client: Getting, path: string, query = ''): Promise<Listed> {
+export async function listAll(client: ApiClient, path: string, query = ''): Promise<Listed> {
   const items: Fields[] = []
   const base = `${path}?${query === '' ? '' : `${query}&`}`
   let next = `limit=${PAGE}`

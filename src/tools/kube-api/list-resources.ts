@@ -5,7 +5,7 @@ import { printYaml } from '../../diagnostics/print-yaml.ts'
 import { asFields, asItems, type Fields, textOf } from '../../schema/untyped.ts'
 import type { InputText } from '../input/input-files.ts'
 import type { ApiClient, Refusal } from './api-client.ts'
-import { type Getting, type Listed, listAll } from './list-pages.ts'
+import { type Listed, listAll } from './list-pages.ts'
 
 export interface ListRequest {
   /** All namespaces when undefined. */
@@ -61,7 +61,7 @@ export interface ServedKind {
 /**
  * Discovers the kinds of a server: own kinds in any group, others in theirs, in the newest version that both support.
  */
-export async function discover(client: Getting) {
+export async function discover(client: ApiClient) {
   const groups = new Map<string, readonly string[]>([['', ['v1']]])
   const all = await client.get('/apis')
   if ('refusal' in all)

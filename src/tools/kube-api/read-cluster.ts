@@ -1,7 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import type { InputText } from '../input/input-files.ts'
 import { ApiClient, type ClientOptions } from './api-client.ts'
-import { accessOf } from './credentials.ts'
 import { type ClusterChoice, type ClusterPlace, findContext } from './kubeconfig.ts'
 import { listResources } from './list-resources.ts'
 
@@ -22,15 +21,15 @@ export async function readCluster(
   place: ClusterPlace,
   told: ClusterTold,
 ): Promise<readonly InputText[]> {
-  const access = await accessOf(await findContext(request, place), place)
-  const namespace = request.allNamespaces ? undefined : (request.namespace ?? access.namespace)
-  const client = new ApiClient(access, told)
+  const context = await findContext(request, place)
+  const namespace = request.allNamespaces ? undefined : (request.namespace ?? context.namespace)
+  const client = new ApiClient(context, told)
   try {
     const { texts, notes } = await listResources(client, { namespace, progress: text => told.progress(text) })
     for (const text of notes) told.note(text)
     if (texts.length > 0) return texts
     const where = namespace === undefined ? 'the cluster' : `namespace ${namespace}`
-    throw new Failure('input', `${where} of context ${access.context} holds no resource to translate.`, {
+    throw new Failure('input', `${where} of context ${context.name} holds no resource to translate.`, {
       help: 'Name another namespace with -n, or all of them with -A.',
     })
   } finally {

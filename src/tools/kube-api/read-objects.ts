@@ -1,7 +1,6 @@
 import { Failure } from '../../diagnostics/failure.ts'
 import type { Fields } from '../../schema/untyped.ts'
 import { ApiClient } from './api-client.ts'
-import { accessOf } from './credentials.ts'
 import { type ClusterChoice, type ClusterPlace, findContext } from './kubeconfig.ts'
 
 export interface ObjectName {
@@ -18,7 +17,7 @@ export async function readObjects(
   choice: ClusterChoice,
   place: ClusterPlace,
 ): Promise<readonly (Fields | undefined)[]> {
-  const client = new ApiClient(await accessOf(await findContext(choice, place), place))
+  const client = new ApiClient(await findContext(choice, place))
   try {
     const found: (Fields | undefined)[] = []
     for (const name of names) {

@@ -192,13 +192,37 @@ describe('who asks', () => {
     await using server = await start()
     const plugin = join(folder, 'plugin')
     const made = JSON.stringify({ kind: 'ExecCredential', status: { token: 'secret-token' } })
-    writeFileSync(plugin, `#!/bin/sh\n[ "$WHO" = me ] && [ "$1" = login ] && echo '${made}'\n`)
+    // What it reads ends at once, and it knows which cluster it is asked for.
+    const told = `cat && case "$KUBERNETES_EXEC_INFO" in *'"cluster":{"server":"${server.url}'*) ;; *) exit 1 ;; esac`
+    writeFileSync(plugin, `#!/bin/sh\n${told}\n[ "$WHO" = me ] && [ "$1" = login ] && echo '${made}'\n`)
     chmodSync(plugin, 0o700)
     const apiVersion = 'client.authentication.k8s.io/v1'
-    const exec = { apiVersion, command: './plugin', args: ['login'], env: [{ name: 'WHO', value: 'me' }] }
+    const env = [{ name: 'WHO', value: 'me' }]
+    const exec = { apiVersion, command: './plugin', args: ['login'], env, provideClusterInfo: true }
     expect(await read(kubeconfig(server, { exec }))).not.toHaveLength(0)
     const missing = { exec: { apiVersion, command: 'gwctl-no-such-plugin', installHint: 'Install it.' } }
     expect(await failure(read(kubeconfig(server, missing)))).toMatchObject({ kind: 'unreachable', help: 'Install it.' })
+  })
+
+  test('has a plugin that fails, whose words stay its own', async () => {
+    await using server = await start()
+    const apiVersion = 'client.authentication.k8s.io/v1'
+    const ran = async (script: string) => {
+      const exec = { apiVersion, command: 'sh', args: ['-c', script] }
+      return (await failure(read(kubeconfig(server, { exec })))).message
+    }
+    expect(await ran('exit 3')).toBe('the credential plugin sh of context main ended with an error.')
+    expect(await ran('echo secret-token')).toBe('the credential plugin sh of context main returned no credential.')
+    const old = { exec: { apiVersion: 'client.authentication.k8s.io/v1alpha1', command: 'sh' } }
+    expect((await failure(read(kubeconfig(server, old)))).message).toContain('not v1 or v1beta1')
+  })
+
+  test('is nobody whose rights would be others than those that are written', async () => {
+    await using server = await start()
+    const refused = async (user: object) => (await failure(read(kubeconfig(server, { ...TOKEN, ...user })))).message
+    expect(await refused({ as: 'reader', 'as-groups': ['few'] })).toContain('impersonates groups')
+    expect(await refused({ 'auth-provider': { name: 'gcp' } })).toContain('which Kubernetes dropped')
+    expect(server.requests).toEqual([])
   })
 
   test('is a pod with an account of its own', async () => {

@@ -1,9 +1,9 @@
 import type { Clock, Logger, Timer } from '../../../runtime/runtime.ts'
 import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
-import type { ClusterClient } from '../../kube-api/cluster-client.ts'
+import type { ApiClient } from '../../kube-api/api-client.ts'
 
 export interface LeaderWorld {
-  readonly client: ClusterClient
+  readonly client: Pick<ApiClient, 'get' | 'send'>
   readonly clock: Clock
   readonly log: Logger
   readonly namespace: string
@@ -28,9 +28,10 @@ export class Leader {
   #closed = false
   #turning: Promise<void> | undefined
   #timer: Timer | undefined
+  /** Steps down. */
+  #expiry: Timer | undefined
   /** The last seen version of the Lease, and since when it has not changed. */
   #seen: { readonly version: string; readonly since: number } | undefined
-  #renewed = 0
 
   constructor(world: LeaderWorld) {
     this.#world = world
@@ -44,6 +45,7 @@ export class Leader {
   async close(): Promise<void> {
     this.#closed = true
     this.#timer?.cancel()
+    this.#expiry?.cancel()
     await this.#turning
     if (!this.#leading) return
     this.#leading = false
@@ -57,6 +59,7 @@ export class Leader {
 
   async #turn(): Promise<void> {
     const { clock, log } = this.#world
+    const asked = clock.mono()
     const holds = await this.#hold().catch(error => {
       log.log('debug', 'the lease could not be renewed', { error: String(error) })
       return undefined
@@ -65,17 +68,23 @@ export class Leader {
       this.#leading ||= holds === true
       return
     }
-    if (holds === true) this.#renewed = clock.mono()
-    // Without an answer, another replica may take over soon.
-    const leads = holds ?? (this.#leading && clock.mono() - this.#renewed < RENEWED_WITHIN)
-    if (leads !== this.#leading) {
-      this.#leading = leads
-      log.log('info', leads ? 'leads the replicas' : 'does not lead the replicas any more', {
-        lease: this.#world.lease,
-      })
-      this.#world.changed(leads)
-    }
+    // Counted from the request on: another replica counts from when the Lease was written.
+    const left = RENEWED_WITHIN - (clock.mono() - asked)
+    if (holds === true && left > 0) {
+      this.#expiry?.cancel()
+      // Calls may take longer than the Lease lasts.
+      this.#expiry = clock.after(left, () => this.#become(false))
+      this.#become(true)
+    } else if (holds === false) this.#become(false)
     this.#timer = clock.after(RETRY, () => this.start())
+  }
+
+  #become(leading: boolean): void {
+    if (leading === this.#leading) return
+    this.#leading = leading
+    const { changed, lease, log } = this.#world
+    log.log('info', leading ? 'leads the replicas' : 'does not lead the replicas any more', { lease })
+    changed(leading)
   }
 
   get #path(): string {

@@ -16,8 +16,9 @@ const OWN: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * The status to apply to an object: conditions with times and generation, and other controllers' entries. Undefined if
- * the object is up to date.
+ * The status to apply to an object: conditions with times and generation. The API server merges conditions and listeners
+ * by name and keeps those that others have applied, but replaces `parents` and `ancestors`, so these include the entries
+ * of other controllers. Undefined if the object is up to date.
  */
 export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now: string): Fields | undefined {
   const current = asFields(raw.status) ?? {}
@@ -25,7 +26,7 @@ export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now
   const merged: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(wanted)) {
     const known = asItems(current[name])
-    if (name === 'conditions') merged[name] = conditions(value, current[name])
+    if (name === 'conditions') merged[name] = conditions(value, known)
     else if (name === 'listeners') {
       merged[name] = asItems(value).map(each => ({
         ...each,
@@ -40,7 +41,8 @@ export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now
           const before = known.find(
             other => other.controllerName === CONTROLLER && isDeepStrictEqual(other[ref], plain(each[ref])),
           )
-          return { ...each, conditions: conditions(each.conditions, before?.conditions) }
+          const foreign = asItems(before?.conditions).filter(isForeign)
+          return { ...each, conditions: [...conditions(each.conditions, before?.conditions), ...foreign] }
         })
       merged[name] = [...others, ...own]
     } else merged[name] = value
@@ -48,13 +50,16 @@ export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now
   return includesAll(current, plain(merged)) ? undefined : merged
 }
 
-/** Adds the time of the last change, and others' conditions. */
+/** Adds the time of the last change. */
 function stamped(wanted: readonly Fields[], known: readonly Fields[], generation: number, now: string): Fields[] {
-  const own = wanted.map(condition => {
+  return wanted.map(condition => {
     const before = known.find(({ type, status }) => type === condition.type && status === condition.status)
     return { ...condition, observedGeneration: generation, lastTransitionTime: before?.lastTransitionTime ?? now }
   })
-  return [...own, ...known.filter(({ type }) => !OWN.has(type))]
+}
+
+function isForeign({ type }: Fields): boolean {
+  return !OWN.has(type)
 }
 
 function plain<T>(value: T): T {
@@ -62,7 +67,20 @@ function plain<T>(value: T): T {
 }
 
 function includesAll(current: Fields, merged: Fields): boolean {
-  return Object.entries(merged).every(([name, value]) => isDeepStrictEqual(sorted(current[name] ?? []), sorted(value)))
+  return Object.entries(merged).every(([name, value]) => {
+    const known = name === 'parents' || name === 'ancestors' ? current[name] : applied(current[name])
+    return isDeepStrictEqual(sorted(known ?? []), sorted(value))
+  })
+}
+
+/** A list without the conditions of others. */
+function applied(value: unknown): unknown {
+  if (!Array.isArray(value)) return value
+  return value.flatMap(item => {
+    const fields = asFields(item)
+    if (fields && 'conditions' in fields) return { ...fields, conditions: applied(fields.conditions) }
+    return fields && 'lastTransitionTime' in fields && isForeign(fields) ? [] : [item]
+  })
 }
 
 /** Lists that are maps to the API server, in a fixed order. */

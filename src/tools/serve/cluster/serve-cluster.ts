@@ -9,7 +9,7 @@ import { readIfRegular } from '../../../files/read-file.ts'
 import type { Logger, Timer } from '../../../runtime/runtime.ts'
 import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
 import type { InputText } from '../../input/input-files.ts'
-import { ClusterClient } from '../../kube-api/cluster-client.ts'
+import { ApiClient } from '../../kube-api/api-client.ts'
 import { type Follower, followKind } from '../../kube-api/follow-kind.ts'
 import { type ClusterChoice, type ClusterPlace, findContext } from '../../kube-api/kubeconfig.ts'
 import { discover, pathOf, type ServedKind } from '../../kube-api/list-resources.ts'
@@ -39,7 +39,7 @@ export interface ClusterServing extends ClusterChoice, Pick<ServeOptions, 'log' 
 export async function serveCluster(options: ClusterServing, place: ClusterPlace): Promise<RunningGateway> {
   const context = await findContext(options, place)
   const addresses = new Addresses(options.addresses)
-  const client = new ClusterClient(context)
+  const client = new ApiClient(context)
   const { env } = place
   const { file, text } = options.settings ?? { file: '<cluster>', text: '{}' }
   const world = { env, tier: 'env', runtime: offlineRuntime(), readReferenced: readIfRegular } as const
@@ -72,7 +72,7 @@ function refuseWrong({ diagnostics, runnable }: Loaded): void {
 }
 
 interface Parts {
-  readonly client: ClusterClient
+  readonly client: ApiClient
   readonly addresses: Addresses
   readonly one: OneGateway
   readonly env: ClusterPlace['env']

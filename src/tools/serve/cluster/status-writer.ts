@@ -2,7 +2,7 @@ import { CONTROLLER, idOf } from '../../../cluster/translate/cluster-view.ts'
 import type { Status } from '../../../cluster/translate/status/conditions.ts'
 import type { Clock, Logger } from '../../../runtime/runtime.ts'
 import { asFields, asText, type Fields } from '../../../schema/untyped.ts'
-import type { ClusterClient } from '../../kube-api/cluster-client.ts'
+import type { ApiClient } from '../../kube-api/api-client.ts'
 import { mergeStatus } from './merge-status.ts'
 
 interface Wanted {
@@ -12,7 +12,7 @@ interface Wanted {
 }
 
 export interface StatusWorld {
-  readonly client: ClusterClient
+  readonly client: ApiClient
   readonly clock: Clock
   readonly log: Logger
   /** The last known state of the object. */

@@ -197,6 +197,38 @@ test('a conflict is settled with what the object says then; entries and conditio
   )
 })
 
+test('conditions of others stay as they are, and belong to the others', async () => {
+  await using place = new Place()
+  await place.cluster.open()
+  const theirs = {
+    type: 'Seen',
+    status: 'True',
+    reason: 'Seeded',
+    message: '',
+    lastTransitionTime: '2026-01-01T00:00:00Z',
+  }
+  const listeners = [{ name: 'http', conditions: [theirs], attachedRoutes: 0, supportedKinds: [] }]
+  place.cluster.put({ ...gateway('edge'), status: { conditions: [theirs], listeners } })
+  const asked: string[] = []
+  place.cluster.beforeApply = body => asked.push(body)
+  await place.serve()
+  const shown = () =>
+    place.cluster.get('Gateway', 'prod', 'edge') as { status: (typeof listeners)[0] & { listeners: typeof listeners } }
+  for (const hostname of ['one.example', 'two.example']) {
+    place.cluster.put(gateway('edge', [{ name: 'http', port: 80, protocol: 'HTTP', hostname }]))
+    const { generation } = place.cluster.get('Gateway', 'prod', 'edge')!.metadata
+    await vi.waitFor(() => {
+      for (const part of [shown().status, shown().status.listeners[0]!]) {
+        expect(part.conditions).toContainEqual(theirs)
+        expect(part.conditions).toContainEqual(
+          expect.objectContaining({ type: 'Accepted', observedGeneration: generation }),
+        )
+      }
+    }, PATIENCE)
+  }
+  expect(asked.join()).not.toContain('Seeded')
+})
+
 test('a bad object costs that object only', async () => {
   await using place = new Place()
   await place.cluster.open()
