@@ -5,14 +5,16 @@ import type { CelResult, CelScope, Problem } from '../schema/builder.ts'
 import type { TraceScope } from '../trace/trace-event.ts'
 import { checkProgram, sizeProblem, throwIfInvalid, unreadableLiteral } from './check.ts'
 import { createEnvironments, type Environments, wordsOf } from './environment.ts'
-import type { CelCompiler, Expression, Outcome } from './expression.ts'
+import type { CelCompiler, Expression, Outcome, Rejection } from './expression.ts'
 import { CelFailure, describeFailure, kindOf } from './failure.ts'
 import { createPatternCompiler, type ReplacingPatternCompiler } from './pattern.ts'
-import { type Context, type Rejection, rejection, unknownVariable } from './problems.ts'
+import { type Context, rejection, unknownVariable } from './problems.ts'
 import { convertResult } from './results.ts'
 import { harden, prepare, type TreeFacts } from './rewrite.ts'
 import { Run } from './run.ts'
-import { adaptSource } from './source.ts'
+import { adaptSource } from './source/adapt-source.ts'
+import { type CheckBody, checkFunctions } from './source/check-functions.ts'
+import { CustomFunctions } from './source/custom-functions.ts'
 import { type LocalScope, type Program, parseProgram } from './syntax-tree.ts'
 import { createTermReader } from './terms/term-reader.ts'
 import { VARIABLES, variableNamed, visible } from './variables.ts'
@@ -25,6 +27,8 @@ export interface CelCompilerOptions {
   readonly sensitiveHeaders?: readonly string[]
   /** Shared with other users, so that each pattern is compiled once. */
   readonly patterns?: ReplacingPatternCompiler
+  /** Functions written in CEL, as in `config.customFunctions`. */
+  readonly functions?: string
   /** For `random()` and `uuid()`; the process's if unset. */
   readonly chance?: Chance
 }
@@ -40,14 +44,15 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
   const patterns = options.patterns ?? createPatternCompiler()
   const run = new Run(options.chance)
   const environments = createEnvironments(run, patterns)
-  const hidden = [...credentialHeaders(), ...(options.sensitiveHeaders ?? [])]
-  const settings: ViewSettings = {
-    environment: options.environment ?? {},
-    sensitive: new Set(hidden.map(name => name.toLowerCase())),
-  }
-  const kept = new Map<string, ReturnType<CelCompiler['compile']>>()
+  const settings = viewSettings(options)
+  const shared: Shared = { environments, patterns, run }
+  const custom = options.functions ? customFunctions(options.functions, environments) : undefined
+  const functions = custom ? () => custom.forms() : environments.functions
+  const checkBody: CheckBody = ({ text }, context) => check(text, wordsOf(text), context, 'any', shared)
+  const kept = new Map<string, Expression | Rejection>()
   let readTerm: CelCompiler['termOf'] | undefined
   return {
+    functionProblems: custom ? checkFunctions(custom, checkBody) : [],
     termOf(text) {
       readTerm ??= createTermReader()
       return readTerm(text)
@@ -64,12 +69,14 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
     },
   }
 
-  function compile(text: string, scope: CelScope, result: CelResult): ReturnType<CelCompiler['compile']> {
-    const source = adaptSource(result === 'duration' || result === 'expiry' ? quoteDuration(text) : text)
-    const context: Context = { text, scope, functions: environments.functions, place: source.place }
+  function compile(text: string, scope: CelScope, result: CelResult): Expression | Rejection {
+    const adapted = adaptSource(result === 'duration' || result === 'expiry' ? quoteDuration(text) : text)
+    let context: Context = { text, scope, functions, place: adapted.place }
     try {
+      const source = custom ? custom.expand(adapted) : adapted
+      context = { ...context, place: source.place }
       const words = wordsOf(source.text)
-      const refused = check(source.text, words, context, result, { environments, patterns, run })
+      const refused = check(source.text, words, context, result, shared)
       if (refused) return refused
       const program = parseProgram(environments.run(words), source.text)
       const facts = prepare(program.ast, run)
@@ -91,6 +98,19 @@ export function createCelCompiler(options: CelCompilerOptions = {}): CelCompiler
       return rejection(error, context)
     }
   }
+}
+
+function viewSettings({ environment = {}, sensitiveHeaders = [] }: CelCompilerOptions): ViewSettings {
+  const hidden = [...credentialHeaders(), ...sensitiveHeaders]
+  return { environment, sensitive: new Set(hidden.map(name => name.toLowerCase())) }
+}
+
+function customFunctions(text: string, environments: Environments): CustomFunctions {
+  return new CustomFunctions({
+    text,
+    parse: text => parseProgram(environments.run(wordsOf(text)), text).ast,
+    builtin: environments.functions,
+  })
 }
 
 /** Where a duration is expected, `2s` may be unquoted (specification, Delay and extAuth cache). */

@@ -31,12 +31,15 @@ export type Outcome =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly error: string; readonly kind: FailureKind }
 
+export interface Rejection {
+  readonly problem: Problem
+  readonly kind: 'syntax' | 'type' | 'size'
+}
+
 export interface CelCompiler {
-  compile(
-    text: string,
-    scope: CelScope,
-    result: CelResult,
-  ): Expression | { readonly problem: Problem; readonly kind: 'syntax' | 'type' | 'size' }
+  /** The mistakes in custom functions, at their places in the functions' text. */
+  readonly functionProblems: readonly Rejection[]
+  compile(text: string, scope: CelScope, result: CelResult): Expression | Rejection
   /** The syntax tree of an expression as written; undefined for text that is not an expression. */
   termOf(text: string): Term | undefined
 }

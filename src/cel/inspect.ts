@@ -4,7 +4,7 @@ import { createPatternCompiler } from './pattern.ts'
 import { typeName } from './problems.ts'
 import { childScopes, prepare } from './rewrite.ts'
 import { Run } from './run.ts'
-import { adaptSource } from './source.ts'
+import { adaptSource } from './source/adapt-source.ts'
 import { callOf, parseProgram, type SyntaxNode } from './syntax-tree.ts'
 
 /** A subexpression. */
@@ -64,7 +64,7 @@ function partOf(node: SyntaxNode, text: string, place: (offset: number) => numbe
 }
 
 /** The library's spans exclude parentheses around a part. */
-function balanced(text: string, start: number, end: number): readonly [number, number] {
+export function balanced(text: string, start: number, end: number): readonly [number, number] {
   const marks = [...text.matchAll(PARENTHESES)].filter(({ 0: mark }) => mark === '(' || mark === ')')
   let open = 0
   let [from, to] = [start, end]

@@ -3,13 +3,11 @@ import { closest, didYouMean, editDistance } from '../diagnostics/suggest.ts'
 import type { CelScope, Problem } from '../schema/builder.ts'
 import { writtenName } from './define.ts'
 import type { FunctionForms } from './environment.ts'
+import type { Rejection } from './expression.ts'
+import { ExpansionTooLarge } from './source/pieces.ts'
 import { callOf, isNode, type StaticType, type SyntaxNode } from './syntax-tree.ts'
 import { describeScopes, fieldNames, VARIABLES, variableAt, variableNamed, visible } from './variables.ts'
 
-export interface Rejection {
-  readonly problem: Problem
-  readonly kind: 'syntax' | 'type' | 'size'
-}
 export interface Context {
   readonly text: string
   readonly scope: CelScope
@@ -56,6 +54,9 @@ const TOKENS: Readonly<Record<string, string>> = {
 /** Converts the library's parse and check errors to findings. Anything else is a bug and is rethrown. */
 export function rejection(error: unknown, context: Context): Rejection {
   if (error instanceof RangeError) return { kind: 'size', problem: { message: 'the expression is nested too deeply' } }
+  if (error instanceof ExpansionTooLarge) {
+    return { kind: 'size', problem: { message: 'the expression is too large once its custom functions are expanded' } }
+  }
   if (error instanceof ParseError) return parseRejection(error, context)
   if (error instanceof CheckError || error instanceof EvaluationError) {
     return { kind: 'type', problem: checkProblem(error, context) }

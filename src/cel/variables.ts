@@ -28,7 +28,8 @@ export interface Variable extends VariableField {
 }
 
 const HTTP: readonly CelScope[] = ['request', 'llmRequest', 'mcp', 'response', 'usage', 'log']
-const ANY: readonly CelScope[] = ['connection', 'target', ...HTTP]
+/** All scopes. */
+export const SCOPES: readonly CelScope[] = ['connection', 'target', ...HTTP]
 const AFTER: readonly CelScope[] = ['response', 'usage', 'log']
 const LOG: readonly CelScope[] = ['log']
 
@@ -198,7 +199,7 @@ export const VARIABLES: readonly Variable[] = [
   variable('llmRequest', ['llmRequest'], 'dyn', 'The parsed request body as received, while LLM policies run.'),
   variable(
     'source',
-    ANY,
+    SCOPES,
     {
       address: field('string', 'The client IP address.'),
       port: field('int', 'The client port.'),

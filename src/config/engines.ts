@@ -9,6 +9,13 @@ export interface MadeEngines {
   readonly chance?: Chance
 }
 
+/** What expressions depend on besides their text: settings of the file that are read before anything else. */
+export interface CelSettings {
+  readonly sensitiveHeaders: readonly string[]
+  /** The text of `config.customFunctions`. */
+  readonly functions: string
+}
+
 /**
  * The compilers of expressions and patterns. They take as long to load as everything else together, so they are created
  * on first use and shared by files that are checked together.
@@ -18,16 +25,16 @@ export class Engines {
   readonly #chance: Chance | undefined
   #patterns: PatternCompiler | undefined
 
-  /** `made`: engines already created for another part of the same input, without sensitive headers. */
+  /** `made`: engines already created for another part of the same input, with no settings. */
   constructor(made: MadeEngines = {}) {
     this.#chance = made.chance
-    if (made.cel) this.#cel.set('', made.cel)
+    if (made.cel) this.#cel.set(keyOf({ sensitiveHeaders: [], functions: '' }), made.cel)
     this.#patterns = made.patterns
   }
 
-  /** The compiler for files with these sensitive headers, if it has been created. */
-  cel(sensitiveHeaders: readonly string[]): CelCompiler | undefined {
-    return this.#cel.get(sensitiveHeaders.join())
+  /** The compiler for files with these settings, if it has been created. */
+  cel(settings: CelSettings): CelCompiler | undefined {
+    return this.#cel.get(keyOf(settings))
   }
 
   /** Undefined if no file has contained an expression so far. */
@@ -40,14 +47,15 @@ export class Engines {
     return this.#patterns
   }
 
-  async make(missing: ReadonlySet<'cel' | 'patterns'>, sensitiveHeaders: readonly string[]): Promise<void> {
+  async make(missing: ReadonlySet<'cel' | 'patterns'>, settings: CelSettings): Promise<void> {
     if (missing.has('cel')) {
       const { createCelCompiler } = await import('../cel/compiler.ts')
-      this.#cel.set(
-        sensitiveHeaders.join(),
-        createCelCompiler({ sensitiveHeaders, ...(this.#chance && { chance: this.#chance }) }),
-      )
+      this.#cel.set(keyOf(settings), createCelCompiler({ ...settings, ...(this.#chance && { chance: this.#chance }) }))
     }
     if (missing.has('patterns')) this.#patterns = (await import('../cel/pattern.ts')).createPatternCompiler()
   }
+}
+
+function keyOf({ sensitiveHeaders, functions }: CelSettings): string {
+  return `${sensitiveHeaders.join()}\n${functions}`
 }

@@ -6,11 +6,11 @@ import { pathNormalizer } from '../http/path-normalization.ts'
 import { HTTP_DEFAULTS, pathRules } from '../policies/frontend/http.ts'
 import type { Limits } from '../policies/policy.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { decode, INVALID } from '../schema/decode.ts'
+import { celFinding, decode, INVALID } from '../schema/decode.ts'
 import { type Conceal, redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
 import { type Compilation, type ReadReferenced, type Tier, valueAt } from './compile-context.ts'
-import { Engines } from './engines.ts'
+import { type CelSettings, Engines } from './engines.ts'
 import { lint } from './lints/index.ts'
 import { resolveSettings } from './settings.ts'
 import type { Snapshot } from './snapshot.ts'
@@ -169,27 +169,36 @@ async function decodeDocument(
   report: Compilation['report'],
   engines: Engines,
 ): Promise<Standalone | undefined> {
-  const hidden = sensitiveHeadersIn(value)
+  const settings = celSettingsOf(value)
   for (;;) {
     const findings: Parameters<typeof report>[0][] = []
     const missing = new Set<'cel' | 'patterns'>()
     const decoded = decode(standalone, value, [], {
       report: finding => findings.push(finding),
       paths,
-      cel: engines.cel(hidden),
+      cel: engines.cel(settings),
       patterns: engines.patterns,
       missing,
     })
+    // Functions are checked even if nothing calls them.
+    if (settings.functions !== '' && !engines.cel(settings)) missing.add('cel')
     if (missing.size === 0) {
+      for (const problem of engines.cel(settings)?.functionProblems ?? []) {
+        report(celFinding(problem, ['config', 'customFunctions']))
+      }
       for (const finding of findings) report(finding)
       return decoded === INVALID ? undefined : decoded
     }
-    await engines.make(missing, hidden)
+    await engines.make(missing, settings)
   }
 }
 
 /** The expression compiler must know them before the section that holds them is decoded. */
-function sensitiveHeadersIn(value: unknown): string[] {
+function celSettingsOf(value: unknown): CelSettings {
   const written = valueAt(value, ['config', 'sensitiveHeaders'])
-  return Array.isArray(written) ? written.filter(name => typeof name === 'string') : []
+  const functions = valueAt(value, ['config', 'customFunctions'])
+  return {
+    sensitiveHeaders: Array.isArray(written) ? written.filter(name => typeof name === 'string') : [],
+    functions: typeof functions === 'string' ? functions : '',
+  }
 }

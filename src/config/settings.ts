@@ -27,6 +27,8 @@ export interface Settings {
   readonly mcpSessionTtl: number
   readonly sessionKey: string | undefined
   readonly sensitiveHeaders: readonly string[]
+  /** Functions for expressions, as written. */
+  readonly functions: string
   readonly workers: number | string | undefined
   readonly ipv6: boolean | undefined
 }
@@ -67,6 +69,7 @@ export function resolveSettings(
     mcpSessionTtl: mcp.sessionTtl,
     sessionKey: hexKey(env, 'SESSION_KEY', problem) ?? section.session?.key,
     sensitiveHeaders: section.sensitiveHeaders?.map(h => h.toLowerCase()) ?? [],
+    functions: section.customFunctions ?? '',
     workers: workers(env, 'WORKER_THREADS', problem) ?? section.workerThreads ?? section.numWorkerThreads,
     ipv6: env.IPV6_ENABLED ? env.IPV6_ENABLED === 'true' : section.enableIpv6,
   }

@@ -1,4 +1,5 @@
-import type { Path } from '../diagnostics/diagnostic.ts'
+import type { Rejection } from '../cel/expression.ts'
+import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import { closest } from '../diagnostics/suggest.ts'
 import type { Node, ParsedNode, Problem, Schema, ShapesNode, Unique } from './builder.ts'
 import { withoutSecrets } from './conceal-in-url.ts'
@@ -329,14 +330,20 @@ function decodeCel(node: Extract<Node, { kind: 'cel' }>, value: unknown, path: P
     if (compiled.doubt) ctx.report({ code: 'GW304', path, at: 'value', ...celProblem(compiled.doubt) })
     return compiled
   }
-  const code = compiled.kind === 'type' ? 'GW302' : compiled.kind === 'size' ? 'GW303' : 'GW301'
   // Header values and paths are unquoted in most other places.
   const literal = /^\/[\w./-]*$/.test(value)
     ? { help: `a string literal needs quotes inside an expression: '"${short(value)}"'` }
     : {}
-  ctx.report({ code, path, at: 'value', ...celProblem(compiled.problem), ...literal })
+  ctx.report({ ...celFinding(compiled, path), ...literal })
   return INVALID
 }
+
+/** A refused expression at its place. */
+export function celFinding({ kind, problem }: Rejection, path: Path): Finding {
+  return { code: CEL_CODES[kind], path, at: 'value', ...celProblem(problem) }
+}
+
+const CEL_CODES = { syntax: 'GW301', type: 'GW302', size: 'GW303' } as const
 
 function celProblem({ suggestion: _, message, ...problem }: Problem) {
   return { ...problem, message: `CEL: ${message}` }

@@ -85,6 +85,7 @@ function settleParsed(node: ParsedNode, value: unknown, implied: boolean): Settl
 }
 
 const PLAIN_EXPRESSIONS: CelCompiler = {
+  functionProblems: [],
   termOf: () => undefined,
   compile: (text, scope, result): Expression => ({
     text: text.trim(),

@@ -68,7 +68,7 @@ describe('a comment `gwctl-ignore`', () => {
 
   test('is only text inside a value', async () => {
     const text = GOOD.replace('- routes:', `- name: 'x # gwctl-ignore GW206: y'\n    routes:`)
-    place.write({ 'a.yaml': text, 'b.yaml': `config:\n  customFunctions: |\n    # gwctl-ignore GW206: y\n    x\n` })
+    place.write({ 'a.yaml': text, 'b.yaml': `config:\n  xdsAddress: |\n    # gwctl-ignore GW206: y\n    x\n` })
     expect(await place.findings(['a.yaml', 'b.yaml', '--ignore', 'GW601'])).toEqual([])
   })
 

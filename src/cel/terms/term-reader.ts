@@ -1,7 +1,7 @@
 import { Environment } from '@marcbachmann/cel-js'
 import { LIMITS } from '../environment.ts'
 import { childScopes } from '../rewrite.ts'
-import { adaptSource } from '../source.ts'
+import { adaptSource } from '../source/adapt-source.ts'
 import { callOf, parseProgram, type SyntaxNode } from '../syntax-tree.ts'
 import type { Literal, Reference, Term } from './terms.ts'
 

@@ -178,9 +178,10 @@ export const configSection = object('config', {
     'Defaults for upstream connections.',
   ),
   sensitiveHeaders: opt(list(string({ min: 1 })), 'Header names whose values are never shown, besides credentials.'),
-  customFunctions: opt(string(), 'Custom CEL functions: `name(a, b) { expression }`.', {
-    unserved: 'Custom CEL functions are not served yet.',
-  }),
+  customFunctions: opt(
+    string(),
+    'Functions for expressions, written in CEL: `name(a, b) { expression }`, or `this.name(a, rest...) { expression }` for a method.',
+  ),
   modelCatalog: opt(
     list(
       shapes({

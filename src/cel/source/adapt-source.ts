@@ -52,7 +52,7 @@ function escapeBytes(text: string): string {
 }
 
 /** Length of the string literal or comment at `at`; 0 if there is none. */
-function skip(text: string, at: number): number {
+export function skip(text: string, at: number): number {
   if (text.startsWith('//', at)) {
     const end = text.indexOf('\n', at)
     return (end < 0 ? text.length : end) - at
