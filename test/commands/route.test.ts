@@ -479,7 +479,7 @@ test('what guards decide and what a conversion loses is said', async () => {
   expect(masked.code).toBe(0)
   expect(masked.out).toContain(`guard     regex on the request: mask: email  guards.yaml:4
           regex on the request: allow  guards.yaml:4
-lost      logit_bias: the provider has no such setting
+lost      logit_bias: Anthropic Messages cannot express this; dropped
 `)
   const refused = await say('evil')
   expect(refused.code).toBe(1)

@@ -109,7 +109,7 @@ describe('a chat completions client', () => {
       tool_choice: { type: 'any', disable_parallel_tool_use: true },
     })
     expect(JSON.stringify(request)).toContain('"id":12345678901234567890')
-    expect(losses).toEqual([{ path: 'temperature', reason: "the provider's largest is 1" }])
+    expect(losses).toEqual([{ path: 'temperature', reason: "Anthropic's maximum is 1; lowered" }])
   })
 
   test('reaches Bedrock and Gemini', () => {
@@ -338,7 +338,7 @@ describe('requests for OpenAI', () => {
     const { request, losses } = convert('messages', 'completions', history)
     expect(request.messages).toContainEqual({ role: 'assistant', content: 'Hello' })
     expect(losses).toEqual([
-      { path: 'messages[1].content[0]', reason: 'the provider does not accept reasoning of earlier turns' },
+      { path: 'messages[1].content[0]', reason: 'Chat Completions cannot express reasoning of earlier turns; dropped' },
     ])
     const own = new Conversion(CODECS.messages, CODECS.completions)
     const asked = own.request(history, { model: 'm', stream: false, takesThoughts: true })

@@ -138,7 +138,11 @@ describe('sources', () => {
     const converse = reply('messages', 'converse', value)
     expect(converse.body.content).toEqual([{ type: 'text', text: 'So it is.' }])
     expect(converse.losses).toEqual(['output.message.content[0].citations'])
-    const candidate = { content: { parts: [{ text: 'Hi' }] }, finishReason: 'STOP', groundingMetadata: {} }
+    const candidate = {
+      content: { parts: [{ text: 'Hi' }] },
+      finishReason: 'STOP',
+      groundingMetadata: { webSearchQueries: ['q'] },
+    }
     const named = ['candidates[0].groundingMetadata']
     expect(reply('completions', 'generateContent', { candidates: [candidate] }).losses).toEqual(named)
     expect(stream('completions', 'generateContent', [{ candidates: [candidate] }]).losses).toEqual(named)

@@ -209,7 +209,7 @@ describe('what a provider refuses', () => {
 describe('losses', () => {
   test('are what differs, not what a client writes out', () => {
     const usual = { n: 1, presence_penalty: 0, frequency_penalty: 0, logprobs: false, parallel_tool_calls: true }
-    const idle = { store: false, service_tier: 'auto', safety_identifier: 'u', logit_bias: {} }
+    const idle = { store: false, service_tier: 'auto', logit_bias: {} }
     for (const to of ['messages', 'generateContent', 'converse'] as const) {
       expect(convert('completions', to, { messages: [hi], ...usual, ...idle }).losses).toEqual([])
     }
@@ -229,7 +229,7 @@ describe('losses', () => {
     const tools = [tool('now', { strict: true })]
     expect(convert('completions', 'messages', { messages, tools }).losses).toEqual([
       'messages[1].name',
-      'tools[0].strict',
+      'tools[0].function.strict',
       'messages[0].content[1]',
     ])
     const cache_control = { type: 'ephemeral' }

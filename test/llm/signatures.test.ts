@@ -58,7 +58,7 @@ describe("Gemini's signature of a call", () => {
     const sent = other.request(NEXT.messages!(body), { model: 'gpt', stream: false })
     expect(JSON.stringify(sent)).not.toContain('__thought__')
     expect(other.losses.list).toEqual([
-      { path: 'messages[1].content[0]', reason: 'the signature of the call is of another provider' },
+      { path: 'messages[1].content[0]', reason: "signed by another provider's model; signature dropped" },
     ])
   })
 })

@@ -25,8 +25,8 @@ function split(part: Part): Part {
 export function loseSignatures({ turns }: Chat, losses: Losses): void {
   for (const { parts } of turns) {
     for (const part of parts) {
-      if (part.kind === 'toolCall' && part.signature !== undefined)
-        losses.add(part.at, 'the signature of the call is of another provider')
+      if ((part.kind === 'toolCall' || part.kind === 'text') && part.signature !== undefined)
+        losses.add(part.at, "signed by another provider's model; signature dropped")
     }
   }
 }

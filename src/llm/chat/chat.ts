@@ -49,6 +49,8 @@ export interface Settings {
   serviceTier?: string
   verbosity?: string
   cacheKey?: string
+  cacheRetention?: string
+  safetyId?: string
 }
 export type Setting = keyof Settings
 /** The name of each setting in a format; a setting without a name is lost. */
@@ -63,7 +65,7 @@ export interface Reasoning {
   readonly budget?: number
   /** The model decides how much to think. */
   readonly adaptive?: boolean
-  /** How much of it is shown: `auto`, `concise`, `detailed`, or `omitted`, for example. */
+  /** How much of it is shown: `auto`, `concise`, `detailed`, `summarized` or `omitted`. */
   readonly summary?: string
 }
 
@@ -176,6 +178,8 @@ export type Part =
 /** `ttl` as written by the client, such as `1h`. */
 export interface CacheMark {
   readonly ttl?: string
+  /** Its path, where it is no member of what it marks. */
+  readonly at?: string
 }
 
 export type Source =
@@ -242,6 +246,8 @@ export interface Choice {
   readonly parts: readonly Part[]
   readonly stop: StopReason
   readonly stopSequence?: string
+  /** For `other`: the provider's word. */
+  readonly ended?: string
   readonly logprobs?: Logprobs
 }
 
@@ -253,8 +259,6 @@ export interface ChatReply {
   readonly choices: readonly Choice[]
   readonly usage?: ChatUsage
   readonly serviceTier?: string
-  /** Paths of members without a neutral form. */
-  readonly extras?: readonly string[]
 }
 
 /** A streamed response. Parts are numbered over the whole stream; parts of one choice may overlap. */
@@ -265,9 +269,15 @@ export type ChatEvent =
   | { readonly type: 'signature'; readonly part: number; readonly signature: string }
   | { readonly type: 'close'; readonly part: number }
   | { readonly type: 'logprobs'; readonly choice: number; readonly value: Logprobs }
-  | { readonly type: 'stop'; readonly choice: number; readonly reason: StopReason; readonly sequence?: string }
+  | {
+      readonly type: 'stop'
+      readonly choice: number
+      readonly reason: StopReason
+      readonly sequence?: string
+      readonly ended?: string
+    }
   | { readonly type: 'usage'; readonly usage: ChatUsage }
-  | { readonly type: 'lost'; readonly path: string; readonly reason: string }
+  | { readonly type: 'lost'; readonly path: string; readonly what?: string }
   | { readonly type: 'error'; readonly error: LlmError }
   | { readonly type: 'end' }
 

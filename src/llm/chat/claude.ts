@@ -1,5 +1,5 @@
 import type { Chat, Reasoning, Setting } from './chat.ts'
-import type { JsonObject } from './json.ts'
+import { defined, type JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
 import { budgetOf } from './settings.ts'
 
@@ -27,14 +27,21 @@ export interface Thinking {
 }
 
 /** The thinking setting for a model. Undefined if thinking was not requested. */
-export function thinkingFor(reasoning: Reasoning | undefined, model: string, maxTokens: number): Thinking | undefined {
+export function thinkingFor({ settings, names, model }: Chat, maxTokens: number, losses: Losses): Thinking | undefined {
+  const { reasoning } = settings
   const budget = budgetOf(reasoning)
   if (reasoning === undefined || budget === undefined) return undefined
   if (claudeVersion(model) >= ADAPTIVE_SINCE || (reasoning.adaptive && reasoning.budget === undefined)) {
     const effort = effortName(reasoning, budget)
-    return { thinking: { type: 'adaptive' }, ...(effort === undefined ? {} : { effort }) }
+    // These models show nothing of it unless asked.
+    const display =
+      reasoning.summary === undefined ? undefined : reasoning.summary === 'omitted' ? 'omitted' : 'summarized'
+    return { thinking: defined({ type: 'adaptive', display }), ...(effort === undefined ? {} : { effort }) }
   }
-  if (budget < MIN_BUDGET || maxTokens <= MIN_BUDGET) return undefined
+  if (budget < MIN_BUDGET || maxTokens <= MIN_BUDGET) {
+    losses.add(names.reasoning ?? 'reasoning', `Claude thinks with ${MIN_BUDGET} tokens and more; turned off`)
+    return undefined
+  }
   return { thinking: { type: 'enabled', budget_tokens: Math.min(budget, maxTokens - 1) } }
 }
 
@@ -47,7 +54,9 @@ function effortName({ effort, adaptive }: Reasoning, budget: number): string | u
 export function withoutSampling({ settings, names, model }: Chat, thinks: boolean, losses: Losses): readonly Setting[] {
   const newer = claudeVersion(model) >= ADAPTIVE_SINCE
   if (!newer && !thinks) return []
-  const reason = newer ? 'this model takes no sampling' : 'the provider takes it only without thinking'
+  const reason = newer
+    ? 'this model takes no sampling parameters; dropped'
+    : 'not allowed together with thinking; dropped'
   const refused = (['temperature', 'topP', 'topK'] as const).filter(setting => {
     const value = settings[setting]
     if (value === undefined || (setting === 'topP' && !newer && value >= MIN_TOP_P)) return false

@@ -2,6 +2,7 @@ import type { Chat, ChatEvent, ChatReply, LlmError } from './chat.ts'
 import type { IdentifierRule } from './identifiers.ts'
 import type { JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
+import type { Members } from './members.ts'
 
 /** A raw stream event: its name, if the framing has names, and its data. */
 export interface RawEvent {
@@ -48,16 +49,31 @@ export interface ErrorCodec {
  * must not be lost, and record other losses in `losses`.
  */
 export interface ChatCodec {
+  /** As losses call it. */
+  readonly title: string
   /** Responses get the gateway's ids, not the provider's, since clients refer to them. */
   readonly ownIds?: true
   /** Tool calls have a signature field; in other formats their ids carry the signature. */
   readonly signsCalls?: true
   /** Tools may take text instead of JSON. */
   readonly customTools?: true
+  /** What its responses can hold beyond one choice of text, reasoning and calls. */
+  readonly holds: { readonly choices?: true; readonly logprobs?: true; readonly redacted?: true; readonly pause?: true }
   /** Restrictions of the format's providers on tool names and call ids. */
   readonly identifiers: { readonly tools: IdentifierRule; readonly calls: IdentifierRule }
-  readonly request: { decode(body: JsonObject): Chat; encode(chat: Chat, losses: Losses): JsonObject }
-  readonly reply: { decode(value: unknown): ChatReply; encode(reply: ChatReply, losses: Losses): JsonObject }
+  readonly request: {
+    /** The body with every member under the name that the others read. */
+    normal?(body: JsonObject): JsonObject
+    /** Below the top level, whose other members are `extras`. */
+    readonly members: Members
+    decode(body: JsonObject): Chat
+    encode(chat: Chat, losses: Losses): JsonObject
+  }
+  readonly reply: {
+    readonly members: Members
+    decode(value: unknown): ChatReply
+    encode(reply: ChatReply, losses: Losses): JsonObject
+  }
   readonly events: { reader(): EventReader; writer(facts: ReplyFacts): EventWriter }
   readonly errors: ErrorCodec
 }

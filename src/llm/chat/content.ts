@@ -35,7 +35,7 @@ export function argumentsObject(text: string): JsonObject | undefined {
 /** The arguments of a call for a provider that accepts only objects; a text is wrapped in one. */
 export function argumentsFor({ arguments: text, custom, at }: ToolCallPart, losses: Losses): JsonObject {
   const value = custom ? undefined : argumentsObject(text)
-  if (value === undefined && !custom) losses.add(at, 'the arguments are not a JSON object: sent as the text `input`')
+  if (value === undefined && !custom) losses.add(at, 'not a JSON object; sent as text in `input`')
   return value ?? { input: text }
 }
 
@@ -59,6 +59,19 @@ export function joinTexts(parts: readonly Part[], separator: string): string {
 
 export function textPart(text: string, at: string): TextPart {
   return { kind: 'text', text, at }
+}
+
+/** A part as losses call it. */
+export function partName(part: Part): string {
+  return `\`${part.kind === 'foreign' ? part.type : part.kind}\``
+}
+
+export function dropPart(part: Part, losses: Losses): void {
+  losses.drop(part.at, partName(part))
+}
+
+export function dropCitations({ citations, at }: TextPart, losses: Losses): void {
+  if (citations?.length) losses.drop(`${at}.citations`, 'citations')
 }
 
 export function isBlank(text: string): boolean {

@@ -27,6 +27,12 @@ export function countOf(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined
 }
 
+/** Values that say nothing: losing them is no loss. */
+export function isVoid(value: unknown): boolean {
+  if (value === null || value === undefined || value === false || value === '') return true
+  return typeof value === 'object' && Object.keys(value).length === 0
+}
+
 export function requireList(value: unknown, path: string): readonly unknown[] {
   if (Array.isArray(value)) return value
   throw new Untranslatable(path, value === undefined ? 'is required' : 'must be a list')

@@ -12,10 +12,18 @@ export class Losses {
   readonly list: Loss[] = []
   /** Includes losses beyond the limit of the list. */
   count = 0
+  /** The format that could not hold them, such as `Anthropic Messages`. */
+  into = 'the provider'
 
+  /** The same loss counts once: events of a stream repeat it. */
   add(path: string, reason: string): void {
+    if (this.list.some(loss => loss.path === path && loss.reason === reason)) return
     this.count++
     if (this.list.length < MAX_LISTED) this.list.push({ path, reason })
+  }
+
+  drop(path: string, what = 'this'): void {
+    this.add(path, `${this.into} cannot express ${what}; dropped`)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { ChatEvent, ChatReply, Part } from './chat.ts'
+import { partName } from './content.ts'
 
 /** A whole response as the stream that the client requested: some servers cannot stream. */
 export function replyEvents({ id, model, created, choices, usage }: ChatReply): ChatEvent[] {
@@ -39,6 +40,6 @@ function partEvents(given: Part, part: number, choice: number): ChatEvent[] {
         : [open, delta, { type: 'signature', part, signature: given.signature }, close]
     }
     default:
-      return [{ type: 'lost', path: given.at, reason: 'has no place in a stream' }]
+      return [{ type: 'lost', path: given.at, what: partName(given) }]
   }
 }

@@ -1,5 +1,6 @@
 import type {
   Chat,
+  ChatFormat,
   DocumentPart,
   Effort,
   Part,
@@ -12,7 +13,7 @@ import type {
 } from './chat.ts'
 import { EFFORTS } from './chat.ts'
 import { isBlank } from './content.ts'
-import { isObject, type JsonObject } from './json.ts'
+import { isObject, isVoid, type JsonObject } from './json.ts'
 import type { Losses } from './losses.ts'
 
 /** Settings that every format represents as one number, string or boolean. */
@@ -34,6 +35,8 @@ const PLAIN = [
   'serviceTier',
   'verbosity',
   'cacheKey',
+  'cacheRetention',
+  'safetyId',
 ] as const satisfies readonly Setting[]
 
 /** Reads the plain settings that `names` maps. Null counts as absent, as in the public APIs. */
@@ -64,7 +67,7 @@ export function writeSettings(
     if (value === undefined || handled.includes(setting)) continue
     const name = names[setting]
     if (name !== undefined) body[name] = value
-    else if (!isNoOp(setting, value)) losses.add(chat.names[setting] ?? setting, 'the provider has no such setting')
+    else if (!isNoOp(setting, value)) losses.drop(chat.names[setting] ?? setting)
   }
 }
 
@@ -88,7 +91,7 @@ function isNoOp(setting: Setting, value: unknown): boolean {
 export function stopsFor({ settings, names }: Chat, most: number, losses: Losses): readonly string[] | undefined {
   const { stop } = settings
   if (stop === undefined || stop.length <= most) return stop
-  losses.add(names.stop ?? 'stop', `the provider takes ${most} of them`)
+  losses.add(names.stop ?? 'stop', `${losses.into} takes ${most}; the rest dropped`)
   return stop.slice(0, most)
 }
 
@@ -131,11 +134,16 @@ export function effortFor(reasoning: Reasoning): Effort | undefined {
   return budget <= BUDGETS.low ? 'low' : budget <= BUDGETS.medium ? 'medium' : 'high'
 }
 
+/** How OpenAI says how much of its reasoning is shown. */
+export function summaryFor({ summary }: Reasoning): string | undefined {
+  return summary === 'summarized' ? 'auto' : summary === 'omitted' ? undefined : summary
+}
+
 /** The instructions before and within the conversation; most providers have no place for the latter. */
 export function allInstructions({ system, turns }: Chat, losses: Losses): readonly TextPart[] {
   const moved = turns.flatMap(({ role, parts, at }) => {
     if (role !== 'system') return []
-    losses.add(at, 'moved to the front: instructions within a conversation have no place at the provider')
+    losses.add(at, `${losses.into} takes instructions only before the conversation; moved there`)
     return parts.filter(part => part.kind === 'text')
   })
   return [...system, ...moved].filter(({ text }) => !isBlank(text))
@@ -149,24 +157,60 @@ export function instructionsOf(parts: readonly Part[], extras: Record<string, un
   })
 }
 
-/** Names of speakers and tools that only chat completions supports. */
-export function loseNames({ turns, tools }: Chat, losses: Losses): void {
-  for (const { name, at } of turns) if (name !== undefined) losses.add(`${at}.name`, 'speakers have no names there')
-  for (const { strict, at } of tools) if (strict) losses.add(`${at}.strict`, 'the provider does not hold calls to it')
+/** What only OpenAI's formats say of speakers and tools. */
+export function loseNames(chat: Chat, losses: Losses): void {
+  loseSpeakers(chat, losses)
+  const { tools, from } = chat
+  for (const { strict, custom, schema, at } of tools) {
+    if (strict) losses.drop(`${at}${DEFINITION[from]}.strict`, 'strict tools')
+    if (custom && isObject(schema) && schema.type === 'grammar')
+      losses.drop(from === 'completions' ? `${at}.custom.format` : `${at}.format`, 'grammars')
+  }
 }
 
-/** Document settings that only Anthropic's models support. */
-export function loseDocumentContext({ context, citations, at }: DocumentPart, losses: Losses): void {
-  if (context !== undefined) losses.add(`${at}.context`, 'has no counterpart at the provider')
-  if (citations) losses.add(`${at}.citations`, 'has no counterpart at the provider')
+/** Where a tool's definition is within its entry. */
+const DEFINITION: Readonly<Record<ChatFormat, string>> = {
+  completions: '.function',
+  messages: '',
+  responses: '',
+  generateContent: '',
+  converse: '.toolSpec',
+}
+
+export function loseSpeakers({ turns }: Chat, losses: Losses): void {
+  for (const { name, at } of turns) if (name !== undefined) losses.drop(`${at}.name`, 'names of speakers')
+}
+
+/** How closely to look at images, which only OpenAI's formats say. */
+export function loseDetails({ turns, from }: Chat, losses: Losses): void {
+  const look = (part: Part): void => {
+    if (part.kind === 'toolResult') for (const each of part.parts) look(each)
+    if (part.kind !== 'image' || part.detail === undefined || part.detail === 'auto') return
+    losses.drop(`${part.at}${from === 'completions' ? '.image_url' : ''}.detail`, 'the detail of images')
+  }
+  for (const { parts } of turns) for (const part of parts) look(part)
+}
+
+/** What only Anthropic's models can be told about a document. `named`: the target has document names. */
+export function loseDocumentContext(
+  { name, context, citations, at }: DocumentPart,
+  losses: Losses,
+  named = false,
+): void {
+  if (name !== undefined && !named) losses.drop(at, 'names of documents')
+  if (context !== undefined) losses.drop(`${at}.context`, 'the context of documents')
+  if (citations) losses.drop(`${at}.citations`, 'citations')
 }
 
 /** Drops cache points for a provider that manages its cache itself. `kept`: it accepts those of texts. */
 export function loseCaches({ system, turns, tools }: Chat, losses: Losses, kept = false): void {
-  const reason = kept ? 'the provider takes it on texts only' : 'the provider decides itself what it caches'
+  const what = kept ? 'cache points except on texts' : 'cache points'
   const look = (part: Part | Tool): void => {
-    if ('cache' in part && part.cache && !(kept && 'kind' in part && part.kind === 'text'))
-      losses.add(`${part.at}.cache_control`, reason)
+    if ('cache' in part && part.cache) {
+      const { ttl, at = `${part.at}.cache_control` } = part.cache
+      if (!(kept && 'kind' in part && part.kind === 'text')) losses.drop(at, what)
+      else if (ttl !== undefined) losses.drop(`${at}.ttl`, 'how long it caches')
+    }
     if ('parts' in part) for (const each of part.parts) look(each)
   }
   for (const part of system) look(part)
@@ -177,21 +221,26 @@ export function loseCaches({ system, turns, tools }: Chat, losses: Losses, kept 
 /** The members of `body` not in `known`. */
 export function extrasOf(body: JsonObject, known: ReadonlySet<string>): Record<string, unknown> {
   const extras: Record<string, unknown> = {}
-  for (const name in body) if (!known.has(name) && body[name] !== null) extras[name] = body[name]
+  for (const name in body) if (!known.has(name) && !isVoid(body[name])) extras[name] = body[name]
   return extras
+}
+
+/** Adds a member whose value has no neutral form. */
+export function addExtra(extras: Record<string, unknown>, path: string, value: unknown): void {
+  if (!isVoid(value)) extras[path] = value
 }
 
 /** Records a loss for each extra member that was not taken. */
 export function loseExtras(chat: Chat, losses: Losses, taken: readonly string[] = []): void {
   for (const name in chat.extras) {
-    if (!taken.includes(name) && chat.extras[name] !== false) losses.add(name, 'has no counterpart at the provider')
+    if (!taken.includes(name)) losses.drop(name)
   }
 }
 
 /** Tools that any provider supports; provider-specific ones are recorded as losses. */
 export function portableTools(chat: Chat, losses: Losses): readonly Tool[] {
   return chat.tools.filter(({ foreign, at }) => {
-    if (foreign !== undefined) losses.add(at, `\`${foreign}\` runs at the client's own provider only`)
+    if (foreign !== undefined) losses.drop(at, `\`${foreign}\`, which runs at the client's own provider`)
     return foreign === undefined
   })
 }

@@ -13,7 +13,8 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
-import { cacheMark, effortOf, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
+import { addExtra, cacheMark, effortOf, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
+import { googleSignature } from './members.ts'
 import { readReasoning } from './reasoning.ts'
 
 export const NAMES: SettingNames = {
@@ -36,14 +37,12 @@ export const NAMES: SettingNames = {
   serviceTier: 'service_tier',
   verbosity: 'verbosity',
   cacheKey: 'prompt_cache_key',
+  cacheRetention: 'prompt_cache_retention',
+  safetyId: 'safety_identifier',
 }
-
-/** Settings without effect on the response that a client waits for. */
-const IDLE = ['store', 'safety_identifier', 'prompt_cache_retention']
 
 const KNOWN = new Set([
   ...Object.values(NAMES),
-  ...IDLE,
   'model',
   'messages',
   'tools',
@@ -73,7 +72,12 @@ export function decodeRequest(body: JsonObject): Chat {
   if (output) settings.output = output
   const extras = extrasOf(body, KNOWN)
   const { system, turns } = readMessages(requireList(body.messages, 'messages'), extras)
-  const toolChoice = readToolChoice(body.tool_choice ?? body.function_call)
+  const choice = body.tool_choice ?? body.function_call
+  const toolChoice = readToolChoice(choice)
+  if (!toolChoice) addExtra(extras, 'tool_choice', choice)
+  if (!output && objectOf(body.response_format).type !== 'text')
+    addExtra(extras, 'response_format', body.response_format)
+  if (!effort) addExtra(extras, 'reasoning_effort', body.reasoning_effort)
   return {
     from: 'completions',
     model: textOf(body.model) ?? '',
@@ -121,12 +125,25 @@ function readMessages(
       continue
     }
     const name = role === 'tool' || role === 'function' ? undefined : textOf(message.name)
-    turns.push({ role: ROLES[role] ?? 'user', parts: readParts(role, message, at), at, ...(name ? { name } : {}) })
+    turns.push({ role: roleOf(role, at), parts: readParts(role, message, at), at, ...(name ? { name } : {}) })
   }
   return { system, turns }
 }
 
-const ROLES: Readonly<Record<string, Role>> = { assistant: 'assistant', system: 'system', developer: 'system' }
+const ROLES: Readonly<Record<string, Role>> = {
+  assistant: 'assistant',
+  system: 'system',
+  developer: 'system',
+  user: 'user',
+  tool: 'user',
+  function: 'user',
+}
+
+function roleOf(role: string, at: string): Role {
+  const known = Object.hasOwn(ROLES, role) ? ROLES[role] : undefined
+  if (known === undefined) throw new Untranslatable(`${at}.role`, `there is no role \`${role}\``)
+  return known
+}
 
 function readParts(role: string, message: JsonObject, at: string): Part[] {
   if (role === 'tool' || role === 'function') {
@@ -176,6 +193,7 @@ function readCall(value: unknown, at: string): Part {
     arguments: textOf(custom ? what.input : what.arguments) ?? '',
     at,
     ...(custom ? { custom } : {}),
+    ...googleSignature(call),
     ...cacheMark(call.cache_control),
   }
 }

@@ -9,7 +9,7 @@ import type {
   ToolChoice,
   Turn,
 } from '../../chat/chat.ts'
-import { joinTexts, textPart, urlOf } from '../../chat/content.ts'
+import { dropCitations, dropPart, joinTexts, textPart, urlOf } from '../../chat/content.ts'
 import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import {
@@ -40,7 +40,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const body: JsonObject = { model: chat.model, messages: writeMessages(chat, to) }
   writeSettings(chat, NAMES, body, losses, ['metadata'])
   if (settings.metadata !== undefined) {
-    losses.add(chat.names.metadata ?? 'metadata', 'the provider takes it for replies that it stores only')
+    losses.drop(chat.names.metadata ?? 'metadata', 'metadata of responses that are not stored')
   }
   if (settings.topLogprobs !== undefined) body.logprobs = true
   const stops = stopsFor(chat, MAX_STOPS, losses)
@@ -51,7 +51,10 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   }
   if (tools.length > 0 && gptVersion(chat.model) > 5.02) {
     if (body.reasoning_effort !== undefined && body.reasoning_effort !== 'none') {
-      losses.add(chat.names.reasoning ?? 'reasoning', 'this model takes no tools together with reasoning here')
+      losses.add(
+        chat.names.reasoning ?? 'reasoning',
+        'this model does not allow tools together with reasoning here; sent as `none`',
+      )
     }
     body.reasoning_effort = 'none'
   }
@@ -149,11 +152,9 @@ function writeAssistant({ parts }: Turn, to: Target): JsonObject[] {
   for (const part of parts) {
     if (part.kind === 'toolCall') calls.push(writeCall(part))
     else if (part.kind === 'reasoning' && to.thoughts) reasoning.push(part)
-    else if (part.kind === 'reasoning')
-      to.losses.add(part.at, 'the provider does not accept reasoning of earlier turns')
+    else if (part.kind === 'reasoning') to.losses.drop(part.at, 'reasoning of earlier turns')
     else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text
-    else if (part.kind === 'foreign' && part.type === 'audio')
-      to.losses.add(part.at, 'audio of an earlier reply is not carried')
+    else if (part.kind === 'foreign' && part.type === 'audio') to.losses.drop(part.at, 'audio of earlier replies')
     else content.push(...writePart(part, to))
   }
   if (content.length + calls.length + reasoning.length === 0 && refusal === undefined) return []
@@ -183,37 +184,36 @@ function onlyText(content: readonly JsonObject[]): string | undefined {
 function writePart(part: Part, to: Target): JsonObject[] {
   switch (part.kind) {
     case 'text':
-      if (part.citations?.length) to.losses.add(`${part.at}.citations`, 'citations are not carried')
+      dropCitations(part, to.losses)
       return [{ type: 'text', text: part.text, ...writeCache(part.cache, to) }]
     case 'refusal':
       return [{ type: 'text', text: part.text }]
     case 'image': {
       const url = urlOf(part.source)
       if (url === undefined)
-        throw new Untranslatable(part.at, "a file at the client's provider cannot be shown to another one")
+        throw new Untranslatable(part.at, 'the file is stored at another provider; send its content')
       return [{ type: 'image_url', image_url: defined({ url, detail: part.detail }) }]
     }
     case 'audio': {
       const format = part.mediaType === 'audio/mpeg' ? 'mp3' : part.mediaType.replace(/^audio\/(x-)?/, '')
-      if (format !== 'mp3' && format !== 'wav') throw new Untranslatable(part.at, 'the provider takes WAV and MP3 only')
+      if (format !== 'mp3' && format !== 'wav')
+        throw new Untranslatable(part.at, 'Chat Completions takes WAV and MP3 only')
       return [{ type: 'input_audio', input_audio: { data: part.data, format } }]
     }
     case 'document':
       return [writeDocument(part, to)]
     default:
-      to.losses.add(
-        part.at,
-        `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`,
-      )
+      dropPart(part, to.losses)
       return []
   }
 }
 
 function writeDocument(part: DocumentPart, { losses }: Target): JsonObject {
   const { source, name, at } = part
-  loseDocumentContext(part, losses)
+  loseDocumentContext(part, losses, source.kind === 'data')
   if (source.kind === 'text') return { type: 'text', text: source.text }
-  if (source.kind !== 'data') throw new Untranslatable(at, 'the provider takes documents with their bytes only')
+  if (source.kind !== 'data')
+    throw new Untranslatable(at, 'Chat Completions takes only the content of documents, not their address')
   const filename = name ?? `document.${source.mediaType.split('/')[1] ?? 'pdf'}`
   return { type: 'file', file: { filename, file_data: urlOf(source) } }
 }
@@ -221,7 +221,7 @@ function writeDocument(part: DocumentPart, { losses }: Target): JsonObject {
 /** Results are plain text here, so a failure can only be expressed in words. */
 function writeResult(part: Extract<Part, { kind: 'toolResult' }>, to: Target): unknown {
   const texts = part.parts.filter(each => each.kind === 'text')
-  if (part.error) to.losses.add(`${part.at}.is_error`, 'moved into the text of the result')
+  if (part.error) to.losses.add(`${part.at}.is_error`, 'Chat Completions has no failed results; said in the text')
   const marked = part.error ? [textPart('Error:', part.at), ...texts] : texts
   if (marked.every(text => text.cache === undefined)) return joinTexts(marked, part.error ? '\n' : '')
   return writeTexts(marked, to)
@@ -231,7 +231,7 @@ function writeResult(part: Extract<Part, { kind: 'toolResult' }>, to: Target): u
 function mediaOf(parts: readonly Part[], to: Target): JsonObject[] {
   return parts.flatMap(part => {
     if (part.kind === 'text') return []
-    to.losses.add(part.at, 'shown in a message of the user behind the result')
+    to.losses.add(part.at, 'Chat Completions takes only text in results; moved to a user message after it')
     return writePart(part, to)
   })
 }

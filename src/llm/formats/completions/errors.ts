@@ -40,7 +40,11 @@ export function decodeError(value: unknown): Partial<LlmError> | undefined {
   if (!isObject(value)) return undefined
   const { error } = value
   if (typeof error === 'string') return { message: error }
-  if (!isObject(error)) return undefined
+  // Servers of one's own put the message at the top, or call it `detail`.
+  if (!isObject(error)) {
+    const message = textOf(value.message) ?? textOf(value.detail)
+    return message === undefined ? undefined : defined({ message, param: textOf(value.param) })
+  }
   const code = typeof error.code === 'number' ? String(error.code) : textOf(error.code)
   const kind = KINDS[code ?? ''] ?? KINDS[textOf(error.type) ?? '']
   return defined({ kind, message: textOf(error.message), code, param: textOf(error.param) })

@@ -1,10 +1,13 @@
-import type { ChatEvent, OpenEvent, StopReason } from '../../chat/chat.ts'
+import type { ChatEvent, OpenEvent } from '../../chat/chat.ts'
 import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
-import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
+import { isObject, isVoid, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
+import { findUnread } from '../../chat/members.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, openAiErrors } from './errors.ts'
+import { googleSignature, REPLY } from './members.ts'
 import {
+  endedOf,
   finishReasonOf,
   readLogprobs,
   readPieces,
@@ -33,6 +36,7 @@ export class CompletionsReader implements EventReader {
       this.#over = true
       return [{ type: 'error', error: errorOf(undefined, decodeError(chunk)) }]
     }
+    findUnread(chunk, REPLY, '', path => out.push({ type: 'lost', path }))
     if (!this.#started) this.#start(chunk, out)
     for (const [i, choice] of listOf(chunk.choices).entries()) this.#choice(objectOf(choice), i, out)
     const usage = readUsage(chunk.usage)
@@ -67,7 +71,7 @@ export class CompletionsReader implements EventReader {
       this.#refused.add(index)
       this.#text(`${index}:refusal`, 'refusal', refusal, index, out)
     }
-    const { text, thoughts } = readPieces(delta.content)
+    const { text, thoughts, others } = readPieces(delta.content)
     if (thoughts) this.#text(`${index}:reasoning`, 'reasoning', thoughts, index, out)
     if (text) {
       this.#parts.close(`${index}:reasoning`, out)
@@ -77,12 +81,13 @@ export class CompletionsReader implements EventReader {
     const { function_call: only } = delta
     if (isObject(only)) this.#call({ id: only.name, function: only }, 0, index, out)
     for (const name of ['annotations', 'audio']) {
-      if (delta[name]) out.push({ type: 'lost', path: `choices[${index}].delta.${name}`, reason: 'is not carried' })
+      if (!isVoid(delta[name])) out.push({ type: 'lost', path: `choices[${index}].delta.${name}` })
     }
+    for (const type of others) out.push({ type: 'lost', path: `choices[${index}].delta.content`, what: `\`${type}\`` })
     const { logprobs } = readLogprobs(choice.logprobs)
     if (logprobs) out.push({ type: 'logprobs', choice: index, value: logprobs })
     const finish = textOf(choice.finish_reason)
-    if (finish !== undefined) this.#finish(stopReasonOf(finish), index, out)
+    if (finish !== undefined) this.#finish(finish, index, out)
   }
 
   #text(key: string, kind: 'text' | 'refusal' | 'reasoning', text: string, choice: number, out: ChatEvent[]): void {
@@ -121,17 +126,19 @@ export class CompletionsReader implements EventReader {
         id: sent || `call_${position}`,
         name,
         ...(custom ? { custom } : {}),
+        ...googleSignature(call),
       })
       if (waiting?.text) out.push({ type: 'delta', part, text: waiting.text })
     }
     if (text !== '') out.push({ type: 'delta', part, text })
   }
 
-  #finish(reason: StopReason, choice: number, out: ChatEvent[]): void {
+  #finish(finish: string, choice: number, out: ChatEvent[]): void {
+    const reason = stopReasonOf(finish)
     this.#stopped = true
     this.#parts.closeAll(out, `${choice}:`)
     const refused = reason === 'end' && this.#refused.has(choice)
-    out.push({ type: 'stop', choice, reason: refused ? 'refusal' : reason })
+    out.push({ type: 'stop', choice, reason: refused ? 'refusal' : reason, ...endedOf(reason, finish) })
   }
 }
 

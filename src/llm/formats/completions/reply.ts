@@ -1,5 +1,5 @@
 import type { ChatReply, ChatUsage, Choice, Logprobs, Part, StopReason, TokenLogprob } from '../../chat/chat.ts'
-import { textPart } from '../../chat/content.ts'
+import { dropCitations, dropPart, textPart } from '../../chat/content.ts'
 import {
   countOf,
   defined,
@@ -13,6 +13,7 @@ import {
 } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import { writeCall } from './encode-request.ts'
+import { googleSignature } from './members.ts'
 import { readReasoning, writeReasoning } from './reasoning.ts'
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -60,7 +61,7 @@ function readChoice(value: unknown, at: string): Choice {
   const choice = requireObject(value, at)
   const message = requireObject(choice.message, `${at}.message`)
   const parts: Part[] = [...readReasoning(message, `${at}.message`)]
-  const { text, thoughts } = readPieces(message.content)
+  const { text, thoughts, others } = readPieces(message.content)
   if (thoughts !== '') parts.push({ kind: 'reasoning', text: thoughts, at: `${at}.message.content` })
   if (text !== '') parts.push(withCitations(text, message, `${at}.message.content`))
   const refusal = textOf(message.refusal)
@@ -75,25 +76,34 @@ function readChoice(value: unknown, at: string): Choice {
   if (isObject(message.audio)) {
     parts.push({ kind: 'foreign', type: 'audio', value: message.audio, at: `${at}.message.audio` })
   }
+  for (const type of others) parts.push({ kind: 'foreign', type, value: undefined, at: `${at}.message.content` })
   const stop = stopReasonOf(choice.finish_reason)
   return {
     parts,
     stop: refusal && stop === 'end' ? 'refusal' : stop,
+    ...endedOf(stop, choice.finish_reason),
     ...readLogprobs(choice.logprobs),
   }
 }
 
 /** Some servers (Mistral) send content as a list that includes reasoning. */
-export function readPieces(content: unknown): { text: string; thoughts: string } {
-  if (typeof content === 'string') return { text: content, thoughts: '' }
+export function readPieces(content: unknown): { text: string; thoughts: string; others: string[] } {
+  const others: string[] = []
+  if (typeof content === 'string') return { text: content, thoughts: '', others }
   let text = ''
   let thoughts = ''
   for (const piece of listOf(content)) {
     if (!isObject(piece)) continue
     if (piece.type === 'thinking') thoughts += readPieces(piece.thinking).text
-    else text += textOf(piece.text) ?? ''
+    else if (typeof piece.text === 'string') text += piece.text
+    else others.push(String(piece.type))
   }
-  return { text, thoughts }
+  return { text, thoughts, others }
+}
+
+/** Some servers have words of their own, which mean nothing elsewhere. */
+export function endedOf(stop: StopReason, finish: unknown): { ended?: string } {
+  return stop === 'other' && typeof finish === 'string' ? { ended: finish } : {}
 }
 
 /** Those of the content; a refusal has its own. */
@@ -121,6 +131,7 @@ function readCall(value: unknown, at: string): Part {
     name: textOf(what.name) ?? '',
     arguments: textOf(custom ? what.input : what.arguments) ?? '',
     custom: custom || undefined,
+    ...googleSignature(call),
     at,
   })
 }
@@ -165,15 +176,10 @@ function writeChoice(choice: Choice, index: number, losses: Losses): JsonObject 
   for (const part of choice.parts) {
     if (part.kind === 'text') {
       text = (text ?? '') + part.text
-      if (part.citations?.length) losses.add(`${part.at}.citations`, 'citations are not carried')
+      dropCitations(part, losses)
     } else if (part.kind === 'refusal') refusal = (refusal ?? '') + part.text
     else if (part.kind === 'toolCall') calls.push(writeCall(part))
-    else if (part.kind !== 'reasoning') {
-      losses.add(
-        part.at,
-        `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart in chat completions`,
-      )
-    }
+    else if (part.kind !== 'reasoning') dropPart(part, losses)
   }
   const message = defined({
     role: 'assistant',

@@ -1,4 +1,5 @@
 import type {
+  CacheMark,
   Chat,
   OutputFormat,
   Part,
@@ -22,7 +23,8 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
-import { effortOf, extrasOf, readSettings, stopList } from '../../chat/settings.ts'
+import { addExtra, effortOf, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
+import { mediaTypeOf } from './documents.ts'
 
 export const PLAIN: SettingNames = { maxTokens: 'maxTokens', temperature: 'temperature', topP: 'topP' }
 const NAMES: SettingNames = {
@@ -56,39 +58,44 @@ export function decodeRequest(body: JsonObject): Chat {
   const settings = readSettings(config, PLAIN)
   const stop = stopList(config.stopSequences)
   if (stop) settings.stop = stop
-  const topK = numberOf(more.top_k)
+  // Amazon's own models have it a level deeper.
+  const topK = numberOf(more.top_k) ?? numberOf(objectOf(more.inferenceConfig).topK)
   if (topK !== undefined) settings.topK = topK
-  const thinking = objectOf(more.thinking)
+  const thinking = objectOf(more.thinking ?? more.reasoning_config)
   const effort = effortOf(objectOf(more.output_config).effort)
   const budget = thinking.type === 'enabled' ? numberOf(thinking.budget_tokens) : undefined
   const adaptive = thinking.type === 'adaptive' || undefined
-  if (budget !== undefined || adaptive || effort) settings.reasoning = defined({ budget, adaptive, effort })
+  const summary = textOf(thinking.display)
+  if (budget !== undefined || adaptive || effort) settings.reasoning = defined({ budget, adaptive, effort, summary })
   const output = readOutput(body.outputConfig)
   if (output) settings.output = output
   if (isObject(body.requestMetadata)) settings.metadata = body.requestMetadata
   const { tools, toolChoice } = objectOf(body.toolConfig)
   const choice = readToolChoice(objectOf(toolChoice))
+  const extras = extrasOf(body, KNOWN)
+  if (!choice) addExtra(extras, 'toolConfig.toolChoice', toolChoice)
   return {
     from: 'converse',
     model: textOf(body.modelId) ?? '',
     stream: false,
-    system: listOf(body.system).flatMap((value, i) => {
-      const text = textOf(objectOf(value).text)
-      return text === undefined ? [] : [textPart(text, `system[${i}]`)]
-    }),
+    system: instructionsOf(readBlocks(body.system, 'system'), extras),
     turns: requireList(body.messages, 'messages').map((value, i) => {
       const at = `messages[${i}]`
       const message = requireObject(value, at)
-      const parts = listOf(message.content).flatMap((block, b) => readBlock(objectOf(block), `${at}.content[${b}]`))
-      return { role: message.role === 'assistant' ? 'assistant' : 'user', parts, at }
+      return { role: roleOf(message.role, at), parts: readBlocks(message.content, `${at}.content`), at }
     }),
-    tools: listOf(tools).flatMap((tool, i) => readTool(objectOf(tool), `toolConfig.tools[${i}]`)),
+    tools: readTools(listOf(tools)),
     ...(choice ? { toolChoice: choice } : {}),
     settings,
     names: NAMES,
-    extras: extrasOf(body, KNOWN),
+    extras,
     renamed: new Map(),
   }
+}
+
+function roleOf(role: unknown, at: string): 'assistant' | 'user' {
+  if (role === 'assistant' || role === 'user') return role
+  throw new Untranslatable(`${at}.role`, `there is no role \`${String(role)}\``)
 }
 
 function readOutput(value: unknown): OutputFormat | undefined {
@@ -114,18 +121,51 @@ function readToolChoice(choice: JsonObject): ToolChoice | undefined {
   return name === undefined ? undefined : { mode: 'tool', name }
 }
 
-function readTool({ toolSpec, cachePoint, ...other }: JsonObject, at: string): Tool[] {
-  if (cachePoint !== undefined) return []
-  if (!isObject(toolSpec))
-    return [{ name: Object.keys(other)[0] ?? 'tool', foreign: Object.keys(other)[0] ?? 'tool', at }]
-  return [
-    defined({
-      name: requireText(toolSpec.name, `${at}.toolSpec.name`),
-      description: textOf(toolSpec.description),
-      schema: objectOf(toolSpec.inputSchema).json,
-      at,
-    }),
-  ]
+function readTools(list: readonly unknown[]): Tool[] {
+  const tools: Tool[] = []
+  for (const [i, value] of list.entries()) {
+    const at = `toolConfig.tools[${i}]`
+    const { toolSpec, cachePoint, ...other } = objectOf(value)
+    const [kind = 'tool'] = Object.keys(other)
+    const last = tools.length - 1
+    if (cachePoint !== undefined) {
+      if (last >= 0) tools[last] = { ...(tools[last] as Tool), cache: cacheAt(cachePoint, at) }
+    } else if (isObject(toolSpec)) tools.push(readTool(toolSpec, at))
+    else tools.push({ name: kind, foreign: kind, at })
+  }
+  return tools
+}
+
+function readTool({ name, description, inputSchema, strict }: JsonObject, at: string): Tool {
+  return defined({
+    name: requireText(name, `${at}.toolSpec.name`),
+    description: textOf(description),
+    schema: objectOf(inputSchema).json,
+    strict: typeof strict === 'boolean' ? strict : undefined,
+    at,
+  })
+}
+
+/** A cache point is a block of its own, and marks what is before it. */
+function cacheAt(point: unknown, at: string): CacheMark {
+  const ttl = textOf(objectOf(point).ttl)
+  return { ...(ttl === undefined ? {} : { ttl }), at: `${at}.cachePoint` }
+}
+
+const MARKED = new Set<Part['kind']>(['text', 'image', 'document', 'toolCall', 'toolResult'])
+
+/** The blocks of a request. */
+function readBlocks(content: unknown, at: string): Part[] {
+  const parts: Part[] = []
+  for (const [i, value] of listOf(content).entries()) {
+    const path = `${at}[${i}]`
+    const block = objectOf(value)
+    const last = parts.at(-1)
+    if (block.cachePoint === undefined) parts.push(...readBlock(block, path))
+    else if (last && MARKED.has(last.kind))
+      parts[parts.length - 1] = { ...last, cache: cacheAt(block.cachePoint, path) } as Part
+  }
+  return parts
 }
 
 /** A block of a request or response. */
@@ -162,13 +202,15 @@ export function readBlock(block: JsonObject, at: string): Part[] {
   }
   if (isObject(block.document)) {
     const { format, source, name } = block.document
-    const mediaType = format === 'pdf' ? 'application/pdf' : `text/${textOf(format) ?? 'plain'}`
+    const { context, citations } = block.document
     return [
       defined({
         kind: 'document' as const,
-        source: readSource(objectOf(source), mediaType, at),
+        source: readSource(objectOf(source), mediaTypeOf(textOf(format)), at),
         name: textOf(name),
-        at,
+        context: textOf(context) || undefined,
+        citations: objectOf(citations).enabled === true || undefined,
+        at: `${at}.document`,
       }),
     ]
   }
@@ -177,7 +219,9 @@ export function readBlock(block: JsonObject, at: string): Part[] {
     const text = listOf(content).map(each => textOf(objectOf(each).text) ?? '')
     return [{ kind: 'text', text: text.join(''), at, citations: listOf(citations) }]
   }
-  if (block.cachePoint !== undefined) return []
+  // The guardrail looks at this one only; the model reads it all the same.
+  const guarded = textOf(objectOf(objectOf(block.guardContent).text).text)
+  if (guarded !== undefined) return [textPart(guarded, at)]
   return [{ kind: 'foreign', type: Object.keys(block)[0] ?? 'block', value: block, at }]
 }
 
@@ -194,6 +238,6 @@ function readReasoning(value: JsonObject, at: string): ReasoningPart {
 
 function readSource({ bytes, text, s3Location }: JsonObject, mediaType: string, at: string): Source {
   if (typeof text === 'string') return { kind: 'text', text }
-  if (s3Location !== undefined) throw new Untranslatable(at, 'what lies in S3 can be read by Bedrock only')
+  if (s3Location !== undefined) throw new Untranslatable(at, 'only Bedrock reads from S3; send the content')
   return { kind: 'data', mediaType, data: requireText(bytes, `${at}.source.bytes`) }
 }

@@ -11,6 +11,11 @@ const BY_MEDIA_TYPE: Readonly<Record<string, string>> = {
 }
 const FORMATS = new Set(Object.values(BY_MEDIA_TYPE))
 
+/** The media type of a format of Bedrock's. */
+export function mediaTypeOf(format: string | undefined): string {
+  return Object.entries(BY_MEDIA_TYPE).find(([, name]) => name === format)?.[0] ?? 'application/octet-stream'
+}
+
 /** Bedrock's name for a document format. Undefined if it is unsupported. */
 export function documentFormat(mediaType: string, name: string | undefined): string | undefined {
   const known = Object.hasOwn(BY_MEDIA_TYPE, mediaType) ? BY_MEDIA_TYPE[mediaType] : undefined

@@ -13,10 +13,18 @@ import type {
   ToolResultPart,
 } from '../../chat/chat.ts'
 import { thinkingFor, withoutSampling } from '../../chat/claude.ts'
-import { argumentsFor, isBlank, schemaFor } from '../../chat/content.ts'
+import { argumentsFor, dropCitations, dropPart, isBlank, schemaFor } from '../../chat/content.ts'
 import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { allInstructions, loseExtras, loseNames, portableTools, stopsFor, writeSettings } from '../../chat/settings.ts'
+import {
+  allInstructions,
+  loseDetails,
+  loseExtras,
+  loseNames,
+  portableTools,
+  stopsFor,
+  writeSettings,
+} from '../../chat/settings.ts'
 import { PLAIN } from './decode-request.ts'
 import { DocumentNames, documentFormat } from './documents.ts'
 
@@ -51,7 +59,7 @@ class ConverseWriter {
     const system = this.#system()
     const messages = this.#messages()
     const maxTokens = chat.settings.maxTokens ?? MAX_TOKENS
-    const thinks = thinkingFor(chat.settings.reasoning, chat.model, maxTokens)
+    const thinks = thinkingFor(chat, maxTokens, this.#losses)
     const refused = withoutSampling(chat, thinks !== undefined, this.#losses)
     const inferenceConfig = this.#inference(maxTokens, refused)
     const topK = refused.includes('topK') ? undefined : chat.settings.topK
@@ -70,6 +78,7 @@ class ConverseWriter {
       requestMetadata: this.#metadata(),
     })
     loseNames(chat, this.#losses)
+    loseDetails(chat, this.#losses)
     loseExtras(chat, this.#losses)
     return body
   }
@@ -99,19 +108,15 @@ class ConverseWriter {
     const stops = stopsFor(this.#chat, MAX_STOPS, this.#losses)
     if (stops?.length) config.stopSequences = stops
     if (settings.parallelTools === false) {
-      this.#losses.add(this.#chat.names.parallelTools ?? 'parallelTools', 'the provider has no such setting')
+      this.#losses.drop(this.#chat.names.parallelTools ?? 'parallelTools')
     }
     return config
-  }
-
-  #lose(setting: keyof Chat['names'], reason: string): void {
-    this.#losses.add(this.#chat.names[setting] ?? setting, reason)
   }
 
   /** The service accepts only strings, and no end user. */
   #metadata(): JsonObject | undefined {
     const { metadata, user } = this.#chat.settings
-    if (user !== undefined) this.#lose('user', 'has no counterpart at the provider')
+    if (user !== undefined) this.#losses.drop(this.#chat.names.user ?? 'user', 'an end user')
     if (!isObject(metadata)) return undefined
     const texts = Object.entries(metadata).filter(([, value]) => typeof value !== 'object')
     return texts.length === 0 ? undefined : Object.fromEntries(texts.map(([name, value]) => [name, String(value)]))
@@ -150,17 +155,17 @@ class ConverseWriter {
     const { toolChoice } = this.#chat
     if (toolChoice === undefined) return undefined
     if (toolChoice.mode === 'none') {
-      this.#losses.add('tool_choice', 'the provider cannot disable tool calls')
+      this.#losses.add('tool_choice', 'Bedrock Converse cannot forbid tool calls; the model may call')
       return undefined
     }
     if (toolChoice.mode === 'auto') return { auto: {} }
     if (thinking) {
-      this.#losses.add('tool_choice', 'with thinking the provider lets the model choose')
+      this.#losses.add('tool_choice', 'Claude does not force tools while thinking; sent as `auto`')
       return { auto: {} }
     }
     if (toolChoice.mode === 'tool') return { tool: { name: toolChoice.name } }
     if (toolChoice.mode === 'some') {
-      this.#losses.add('tool_choice', 'the provider cannot be limited to some of the tools')
+      this.#losses.add('tool_choice', 'Bedrock Converse cannot limit the choice to some tools; all may be called')
       return toolChoice.required ? { any: {} } : { auto: {} }
     }
     return { any: {} }
@@ -169,7 +174,7 @@ class ConverseWriter {
   #cache(cache: CacheMark | undefined, at: string): JsonObject[] {
     if (cache === undefined) return []
     if (this.#cachePoints === MAX_CACHE_POINTS) {
-      this.#losses.add(`${at}.cache_control`, `the provider takes ${MAX_CACHE_POINTS} cache points`)
+      this.#losses.add(`${at}.cache_control`, `Bedrock Converse takes ${MAX_CACHE_POINTS} cache points; dropped`)
       return []
     }
     this.#cachePoints++
@@ -183,6 +188,7 @@ class ConverseWriter {
   #part(part: Part): JsonObject[] {
     switch (part.kind) {
       case 'text':
+        dropCitations(part, this.#losses)
         return isBlank(part.text) ? [] : this.#text(part)
       case 'refusal':
         return isBlank(part.text) ? [] : [{ text: part.text }]
@@ -197,17 +203,14 @@ class ConverseWriter {
       case 'reasoning':
         return this.#reasoning(part)
       default:
-        this.#losses.add(
-          part.at,
-          `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`,
-        )
+        dropPart(part, this.#losses)
         return []
     }
   }
 
   #image({ source, at }: ImagePart): JsonObject {
     if (source.kind !== 'data' || !source.mediaType.startsWith('image/')) {
-      throw new Untranslatable(at, 'the provider takes pictures with their bytes only: send a `data:` URL')
+      throw new Untranslatable(at, 'Bedrock takes only the content of images, not their address; send a `data:` URL')
     }
     const format = source.mediaType.slice('image/'.length)
     return { image: { format: format === 'jpg' ? 'jpeg' : format, source: { bytes: source.data } } }
@@ -218,9 +221,10 @@ class ConverseWriter {
     if (source.kind === 'text') {
       return { document: { format: 'txt', name: this.#documents.of(name), source: { text: source.text }, ...about } }
     }
-    if (source.kind !== 'data') throw new Untranslatable(at, 'the provider takes documents with their bytes only')
+    if (source.kind !== 'data')
+      throw new Untranslatable(at, 'Bedrock takes only the content of documents, not their address')
     const format = documentFormat(source.mediaType, name)
-    if (format === undefined) throw new Untranslatable(at, 'has a format that the provider does not take')
+    if (format === undefined) throw new Untranslatable(at, 'Bedrock takes no documents of this format')
     return { document: { format, name: this.#documents.of(name), source: { bytes: source.data }, ...about } }
   }
 
@@ -242,7 +246,7 @@ class ConverseWriter {
   #reasoning({ text, signature, redacted, at }: ReasoningPart): JsonObject[] {
     if (redacted !== undefined) return [{ reasoningContent: { redactedContent: redacted } }]
     if (signature !== undefined) return [{ reasoningContent: { reasoningText: { text, signature } } }]
-    this.#losses.add(at, 'reasoning without a signature is not taken back by the provider')
+    this.#losses.add(at, 'Bedrock rejects reasoning without its signature; dropped')
     return []
   }
 }

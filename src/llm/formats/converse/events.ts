@@ -1,10 +1,12 @@
 import type { ChatEvent, ChatUsage, OpenEvent, StopReason } from '../../chat/chat.ts'
 import type { ErrorCodec, EventReader, EventWriter, RawEvent } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
-import { isObject, type JsonObject, objectOf, textOf } from '../../chat/json.ts'
+import { isObject, isVoid, type JsonObject, objectOf, textOf } from '../../chat/json.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, encodeError } from './errors.ts'
-import { readUsage, stopNameOf, stopReasonOf, writeUsage } from './reply.ts'
+import { failedCall, readUsage, stopNameOf, stopOf, writeUsage } from './reply.ts'
+
+const DELTAS = new Set(['text', 'toolUse', 'reasoningContent', 'citation'])
 
 /** Decodes `ConverseStream` frames: the event type is the name, the payload the data. */
 export class ConverseReader implements EventReader {
@@ -33,20 +35,33 @@ export class ConverseReader implements EventReader {
       case 'messageStop':
         this.#stopped = true
         this.#parts.closeAll(out)
-        out.push({ type: 'stop', choice: 0, reason: stopReasonOf(event.stopReason) })
+        this.#stop(event, out)
         break
       case 'metadata': {
         const usage = readUsage(event.usage)
         if (usage) out.push({ type: 'usage', usage })
+        if (!isVoid(event.trace)) out.push({ type: 'lost', path: 'trace' })
         break
       }
       default:
         if (name?.endsWith('Exception')) {
           this.#over = true
           out.push({ type: 'error', error: errorOf(undefined, decodeError(event, name)) })
-        }
+        } else if (name) out.push({ type: 'lost', path: name })
     }
     return out
+  }
+
+  #stop({ stopReason, additionalModelResponseFields: more }: JsonObject, out: ChatEvent[]): void {
+    const failed = failedCall(stopReason)
+    if (failed !== undefined) {
+      this.#over = true
+      out.push({ type: 'error', error: { kind: 'server', message: failed } })
+      return
+    }
+    const { stop: reason, ...rest } = stopOf(stopReason)
+    if (!isVoid(more)) out.push({ type: 'lost', path: 'additionalModelResponseFields' })
+    out.push({ type: 'stop', choice: 0, reason, ...rest })
   }
 
   end(): readonly ChatEvent[] {
@@ -55,8 +70,12 @@ export class ConverseReader implements EventReader {
     return this.#stopped ? [{ type: 'end' }] : [cutStream()]
   }
 
-  #open(key: string, { toolUse }: JsonObject, out: ChatEvent[]): void {
-    if (!isObject(toolUse)) return
+  #open(key: string, start: JsonObject, out: ChatEvent[]): void {
+    const { toolUse } = start
+    if (!isObject(toolUse)) {
+      for (const kind in start) out.push({ type: 'lost', path: `content[${key}]`, what: `\`${kind}\`` })
+      return
+    }
     this.#parts.open(key, 'toolCall', 0, out, {
       id: textOf(toolUse.toolUseId) ?? '',
       name: textOf(toolUse.name) ?? '',
@@ -67,8 +86,10 @@ export class ConverseReader implements EventReader {
   #delta(key: string, delta: JsonObject, out: ChatEvent[]): void {
     const { text, toolUse, reasoningContent, citation } = delta
     if (citation !== undefined) {
-      out.push({ type: 'lost', path: `content[${key}].citations`, reason: 'citations are not carried' })
+      out.push({ type: 'lost', path: `content[${key}].citations`, what: 'citations' })
     }
+    for (const kind in delta)
+      if (!DELTAS.has(kind)) out.push({ type: 'lost', path: `content[${key}]`, what: `\`${kind}\`` })
     if (typeof text === 'string') this.#push(key, 'text', text, out)
     else if (isObject(toolUse)) this.#push(key, 'toolCall', textOf(toolUse.input) ?? '', out)
     else if (isObject(reasoningContent)) this.#reasoning(key, reasoningContent, out)

@@ -1,7 +1,7 @@
 import type { ChatReply, ChatUsage, Part, StopReason } from '../../chat/chat.ts'
-import { argumentsObject } from '../../chat/content.ts'
+import { argumentsObject, dropCitations, dropPart } from '../../chat/content.ts'
 import { countOf, defined, isObject, type JsonObject, listOf, objectOf, requireObject } from '../../chat/json.ts'
-import type { Losses } from '../../chat/losses.ts'
+import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import { readBlock } from './decode-request.ts'
 
 const STOPS: Readonly<Record<string, StopReason>> = {
@@ -25,8 +25,14 @@ const FINISH: Readonly<Record<StopReason, string>> = {
   other: 'end_turn',
 }
 
-export function stopReasonOf(stop: unknown): StopReason {
-  return (typeof stop === 'string' && Object.hasOwn(STOPS, stop) && STOPS[stop]) || 'other'
+export function stopOf(stop: unknown): { stop: StopReason; ended?: string } {
+  const known = typeof stop === 'string' && Object.hasOwn(STOPS, stop) ? STOPS[stop] : undefined
+  return known ? { stop: known } : { stop: 'other', ...(typeof stop === 'string' ? { ended: stop } : {}) }
+}
+
+/** The model wanted to call a tool, and the call is lost: nothing that a client could take for an answer. */
+export function failedCall(stop: unknown): string | undefined {
+  return stop === 'malformed_tool_use' ? 'the model called a tool in a malformed way' : undefined
 }
 
 export function stopNameOf(stop: StopReason): string {
@@ -39,7 +45,9 @@ export function decodeReply(value: unknown): ChatReply {
   const parts = listOf(message.content).flatMap((block, i) =>
     readBlock(objectOf(block), `output.message.content[${i}]`),
   )
-  return defined({ choices: [{ parts, stop: stopReasonOf(reply.stopReason) }], usage: readUsage(reply.usage) })
+  const failed = failedCall(reply.stopReason)
+  if (failed !== undefined) throw new Untranslatable('stopReason', failed)
+  return defined({ choices: [{ parts, ...stopOf(reply.stopReason) }], usage: readUsage(reply.usage) })
 }
 
 /** Here the input count excludes cached tokens. */
@@ -69,6 +77,8 @@ export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
 function writePart(part: Part, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
+      dropCitations(part, losses)
+      return [{ text: part.text }]
     case 'refusal':
       return [{ text: part.text }]
     case 'toolCall': {
@@ -80,7 +90,7 @@ function writePart(part: Part, losses: Losses): JsonObject[] {
       return [{ reasoningContent: { reasoningText: defined({ text: part.text, signature: part.signature }) } }]
     }
     default:
-      losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart in converse`)
+      dropPart(part, losses)
       return []
   }
 }

@@ -23,8 +23,7 @@ export function onlyInput(body: JsonObject): string {
 /** Records as losses the client's fields that are neither common nor in `taken`. */
 export function loseOthers(body: JsonObject, taken: readonly string[], losses: Losses): void {
   for (const name of Object.keys(body)) {
-    if (name !== 'model' && name !== 'input' && !taken.includes(name))
-      losses.add(name, 'has no counterpart at the provider')
+    if (name !== 'model' && name !== 'input' && !taken.includes(name)) losses.drop(name)
   }
 }
 

@@ -1,4 +1,14 @@
-import type { Chat, OutputFormat, Part, Reasoning, SettingNames, Source, Tool, ToolChoice } from '../../chat/chat.ts'
+import type {
+  Chat,
+  OutputFormat,
+  Part,
+  Reasoning,
+  Role,
+  SettingNames,
+  Source,
+  Tool,
+  ToolChoice,
+} from '../../chat/chat.ts'
 import { textPart } from '../../chat/content.ts'
 import {
   defined,
@@ -12,7 +22,8 @@ import {
   requireText,
   textOf,
 } from '../../chat/json.ts'
-import { extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
+import { Untranslatable } from '../../chat/losses.ts'
+import { addExtra, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
 import { SIZES } from './schema.ts'
 
 export const PLAIN: SettingNames = {
@@ -33,22 +44,11 @@ const NAMES = Object.fromEntries(
   ),
 ) as SettingNames
 
-const KNOWN = new Set([
-  'contents',
-  'systemInstruction',
-  'system_instruction',
-  'tools',
-  'toolConfig',
-  'tool_config',
-  'generationConfig',
-  'generation_config',
-  'model',
-  'stream',
-])
+const KNOWN = new Set(['contents', 'systemInstruction', 'tools', 'toolConfig', 'generationConfig', 'model', 'stream'])
 
 /** Google's `models/{model}:generateContent`; model and `stream` are in the path. */
 export function decodeRequest(body: JsonObject): Chat {
-  const config = objectOf(body.generationConfig ?? body.generation_config)
+  const config = objectOf(body.generationConfig)
   const settings = readSettings(config, PLAIN)
   const stop = stopList(config.stopSequences)
   if (stop) settings.stop = stop
@@ -56,10 +56,16 @@ export function decodeRequest(body: JsonObject): Chat {
   if (reasoning) settings.reasoning = reasoning
   const output = readOutput(config)
   if (output) settings.output = output
-  const toolChoice = readToolChoice(objectOf(body.toolConfig ?? body.tool_config))
+  const calling = objectOf(objectOf(body.toolConfig).functionCallingConfig)
+  const toolChoice = readToolChoice(calling)
   const calls = new CallIds()
   const extras = extrasOf(body, KNOWN)
-  const system = listOf(objectOf(body.systemInstruction ?? body.system_instruction).parts).map((part, i) =>
+  // Calls that must match their schemas are something that others do not tell apart from any.
+  if (!toolChoice || calling.mode === 'VALIDATED')
+    addExtra(extras, 'toolConfig.functionCallingConfig.mode', calling.mode)
+  const { responseMimeType: type } = config
+  if (type !== 'application/json' && type !== 'text/plain') addExtra(extras, 'generationConfig.responseMimeType', type)
+  const system = listOf(objectOf(body.systemInstruction).parts).map((part, i) =>
     readPart(objectOf(part), `systemInstruction.parts[${i}]`, calls),
   )
   return {
@@ -71,7 +77,7 @@ export function decodeRequest(body: JsonObject): Chat {
       const at = `contents[${i}]`
       const content = requireObject(value, at)
       const parts = listOf(content.parts).map((part, p) => readPart(objectOf(part), `${at}.parts[${p}]`, calls))
-      return { role: content.role === 'model' ? 'assistant' : 'user', parts, at }
+      return { role: roleOf(content.role, at), parts, at }
     }),
     tools: listOf(body.tools).flatMap((tool, i) => readTools(objectOf(tool), `tools[${i}]`)),
     ...(toolChoice ? { toolChoice } : {}),
@@ -80,6 +86,13 @@ export function decodeRequest(body: JsonObject): Chat {
     extras,
     renamed: new Map(),
   }
+}
+
+function roleOf(role: unknown, at: string): Role {
+  if (role === 'model') return 'assistant'
+  if (role !== undefined && role !== 'user' && role !== 'function')
+    throw new Untranslatable(`${at}.role`, `there is no role \`${String(role)}\``)
+  return 'user'
 }
 
 /** Gemini identifies calls by name and order; other formats require an id for each. */
@@ -112,11 +125,15 @@ function readThinking(value: unknown): Reasoning | undefined {
   const level = textOf(value.thinkingLevel)?.toLowerCase()
   const effort = (['minimal', 'low', 'medium', 'high'] as const).find(each => each === level)
   const budget = numberOf(value.thinkingBudget)
-  if (budget === -1) return { adaptive: true }
-  return effort === undefined && budget === undefined ? undefined : defined({ effort, budget })
+  const summary = value.includeThoughts === true ? 'auto' : undefined
+  if (budget === -1) return defined({ adaptive: true, summary })
+  return effort === undefined && budget === undefined && summary === undefined
+    ? undefined
+    : defined({ effort, budget, summary })
 }
 
 function readOutput(config: JsonObject): OutputFormat | undefined {
+  if (config.responseMimeType === 'text/x.enum') return undefined
   const schema = config.responseJsonSchema ?? lowerTypes(config.responseSchema)
   if (schema !== undefined) return { kind: 'schema', schema }
   return config.responseMimeType === 'application/json' ? { kind: 'json' } : undefined
@@ -153,11 +170,11 @@ function isSize(name: string): boolean {
   return (SIZES as readonly string[]).includes(name)
 }
 
-function readToolChoice(config: JsonObject): ToolChoice | undefined {
-  const { mode, allowedFunctionNames } = objectOf(config.functionCallingConfig)
+function readToolChoice({ mode, allowedFunctionNames }: JsonObject): ToolChoice | undefined {
   const names = listOf(allowedFunctionNames).filter(name => typeof name === 'string')
   if (mode === 'NONE') return { mode: 'none' }
-  if (mode === 'AUTO') return { mode: 'auto' }
+  if (mode === 'AUTO' || mode === 'VALIDATED')
+    return names.length === 0 ? { mode: 'auto' } : { mode: 'some', names, required: false }
   if (mode !== 'ANY') return undefined
   const [only] = names
   if (names.length === 1 && only !== undefined) return { mode: 'tool', name: only }
@@ -181,13 +198,16 @@ export function readPart(part: JsonObject, at: string, calls: CallIds): Part {
   if (isObject(part.functionResponse)) {
     const name = requireText(part.functionResponse.name, `${at}.functionResponse.name`)
     const id = calls.answer(name, textOf(part.functionResponse.id))
-    return { kind: 'toolResult', id, name, ...readResponse(objectOf(part.functionResponse.response), at), at }
+    const { parts, ...rest } = readResponse(objectOf(part.functionResponse.response), at)
+    const shown = listOf(part.functionResponse.parts).map((each, i) =>
+      readPart(objectOf(each), `${at}.functionResponse.parts[${i}]`, calls),
+    )
+    return { kind: 'toolResult', id, name, parts: [...parts, ...shown], ...rest, at }
   }
-  const inline = part.inlineData ?? part.inline_data
+  const inline = part.inlineData
   if (isObject(inline)) return readMedia({ kind: 'data', ...mediaOf(inline), data: textOf(inline.data) ?? '' }, at)
-  const file = part.fileData ?? part.file_data
-  if (isObject(file))
-    return readMedia({ kind: 'url', url: textOf(file.fileUri) ?? textOf(file.file_uri) ?? '', ...mediaOf(file) }, at)
+  const file = part.fileData
+  if (isObject(file)) return readMedia({ kind: 'url', url: textOf(file.fileUri) ?? '', ...mediaOf(file) }, at)
   return { kind: 'foreign', type: Object.keys(part)[0] ?? 'part', value: part, at }
 }
 
@@ -203,8 +223,8 @@ function readResponse(response: JsonObject, at: string): { parts: Part[]; error?
   }
 }
 
-function mediaOf({ mimeType, mime_type }: JsonObject): { mediaType: string } {
-  return { mediaType: textOf(mimeType) ?? textOf(mime_type) ?? '' }
+function mediaOf({ mimeType }: JsonObject): { mediaType: string } {
+  return { mediaType: textOf(mimeType) ?? '' }
 }
 
 function readMedia(source: Extract<Source, { mediaType?: string }>, at: string): Part {

@@ -8,13 +8,14 @@ import type {
   ToolChoice,
   ToolResultPart,
 } from '../../chat/chat.ts'
-import { argumentsFor, joinTexts, schemaFor } from '../../chat/content.ts'
+import { argumentsFor, dropCitations, dropPart, joinTexts, schemaFor } from '../../chat/content.ts'
 import { defined, isObject, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import {
   allInstructions,
   budgetOf,
   loseCaches,
+  loseDetails,
   loseDocumentContext,
   loseExtras,
   loseNames,
@@ -47,7 +48,8 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   if (system.length > 0) body.systemInstruction = { parts: [{ text: joinTexts(system, '\n') }] }
   const tools = portableTools(chat, losses)
   if (tools.length > 0) body.tools = [{ functionDeclarations: tools.map(tool => writeTool(tool, losses)) }]
-  if (chat.toolChoice && tools.length > 0) body.toolConfig = { functionCallingConfig: writeToolChoice(chat.toolChoice) }
+  if (chat.toolChoice && tools.length > 0)
+    body.toolConfig = { functionCallingConfig: writeToolChoice(chat.toolChoice, losses) }
   const config: JsonObject = {}
   writeSettings(chat, PLAIN, config, losses)
   const stops = stopsFor(chat, MAX_STOPS, losses)
@@ -59,6 +61,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   writeExtras(chat, body)
   loseCaches(chat, losses)
   loseNames(chat, losses)
+  loseDetails(chat, losses)
   loseExtras(chat, losses, TAKEN)
   return body
 }
@@ -82,7 +85,9 @@ function writeTool(tool: Tool, losses: Losses): JsonObject {
   return defined({ name, description, parameters: plain ? undefined : geminiSchema(schemaFor(tool), at, losses) })
 }
 
-function writeToolChoice(choice: ToolChoice): JsonObject {
+function writeToolChoice(choice: ToolChoice, losses: Losses): JsonObject {
+  if (choice.mode === 'some' && !choice.required)
+    losses.add('tool_choice', 'Gemini limits the choice to some tools only where a call is required; all may be called')
   if (choice.mode === 'tool') return { mode: 'ANY', allowedFunctionNames: [choice.name] }
   if (choice.mode === 'some')
     return choice.required ? { mode: 'ANY', allowedFunctionNames: choice.names } : { mode: 'AUTO' }
@@ -91,19 +96,22 @@ function writeToolChoice(choice: ToolChoice): JsonObject {
 
 function writeOutput(output: OutputFormat, { names }: Chat, config: JsonObject, losses: Losses): void {
   config.responseMimeType = 'application/json'
+  if (output.kind === 'schema' && output.description !== undefined)
+    losses.drop(`${names.output ?? 'output'}.description`, 'descriptions of schemas')
   if (output.kind === 'schema') config.responseSchema = geminiSchema(output.schema, names.output ?? 'output', losses)
 }
 
 function writeThinking(reasoning: Reasoning | undefined, model: string): JsonObject | undefined {
   if (reasoning === undefined || reasoning.effort === 'none') return undefined
+  const includeThoughts = reasoning.summary !== 'omitted'
   if (/gemini-3/.test(model) && reasoning.effort !== undefined) {
     const { effort } = reasoning
     const thinkingLevel = effort === 'xhigh' || effort === 'max' ? 'high' : effort
-    return { thinkingLevel, includeThoughts: true }
+    return { thinkingLevel, includeThoughts }
   }
-  if (reasoning.adaptive && reasoning.effort === undefined) return { thinkingBudget: -1, includeThoughts: true }
+  if (reasoning.adaptive && reasoning.effort === undefined) return { thinkingBudget: -1, includeThoughts }
   const thinkingBudget = budgetOf(reasoning)
-  return thinkingBudget === undefined ? undefined : { thinkingBudget, includeThoughts: true }
+  return thinkingBudget === undefined ? undefined : { thinkingBudget, includeThoughts }
 }
 
 interface Content {
@@ -160,8 +168,8 @@ function writeModelParts(parts: readonly Part[], model: string, losses: Losses):
   const first = inherited ?? (/gemini-3/.test(model) ? NO_SIGNATURE : undefined)
   return parts.flatMap(part => {
     if (part.kind === 'reasoning') {
-      if (inherited === undefined || calls.length === 0)
-        losses.add(part.at, 'the provider does not accept reasoning of earlier turns')
+      if (part.text !== '' || inherited === undefined || calls.length === 0)
+        losses.drop(part.at, 'reasoning of earlier turns')
       return []
     }
     if (part.kind !== 'toolCall') return writePart(part, losses)
@@ -181,26 +189,27 @@ function writeUserParts(parts: readonly Part[], losses: Losses): JsonObject[] {
 function writeResult(part: ToolResultPart, names: ReadonlyMap<string, string>, losses: Losses): JsonObject {
   const name = names.get(part.id) ?? part.name ?? ''
   const text = joinTexts(part.parts, '')
-  for (const each of mediaOfResult(part)) losses.add(each.at, 'shown behind the result')
+  for (const each of mediaOfResult(part)) losses.add(each.at, 'Gemini takes only JSON in results; moved behind it')
   return { functionResponse: { name, response: part.error ? { error: text } : { content: text } } }
 }
 
 function writePart(part: Part, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
+      dropCitations(part, losses)
       return [defined({ text: part.text, thoughtSignature: part.signature })]
     case 'refusal':
       return [{ text: part.text }]
     case 'image':
-      return [writeMedia(part, losses)]
+      return [writeMedia(part)]
     case 'document':
       loseDocumentContext(part, losses)
       if (part.source.kind === 'text') return [{ text: part.source.text }]
-      return [writeMedia(part, losses)]
+      return [writeMedia(part)]
     case 'audio':
       return [{ inlineData: { mimeType: part.mediaType, data: part.data } }]
     default:
-      losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`)
+      dropPart(part, losses)
       return []
   }
 }
@@ -222,18 +231,14 @@ const BY_EXTENSION: Readonly<Record<string, string>> = {
   txt: 'text/plain',
 }
 
-function writeMedia({ source, at, ...part }: Pick<ImagePart, 'source' | 'at' | 'detail'>, losses: Losses): JsonObject {
-  if (part.detail !== undefined && part.detail !== 'auto') {
-    losses.add(`${at}.image_url.detail`, 'has no counterpart at the provider')
-  }
+function writeMedia({ source, at }: Pick<ImagePart, 'source' | 'at'>): JsonObject {
   if (source.kind === 'data') {
     const mimeType = source.mediaType === 'image/jpg' ? 'image/jpeg' : source.mediaType || 'application/pdf'
     return { inlineData: { mimeType, data: source.data } }
   }
-  if (source.kind !== 'url')
-    throw new Untranslatable(at, "a file at the client's provider cannot be shown to another one")
+  if (source.kind !== 'url') throw new Untranslatable(at, 'the file is stored at another provider; send its content')
   if (!source.url.startsWith('gs://')) {
-    throw new Untranslatable(at, 'the provider fetches nothing from the web: send it as a `data:` URL or from `gs://`')
+    throw new Untranslatable(at, 'Gemini fetches nothing from the web; send a `data:` URL or one with `gs://`')
   }
   const mimeType = mimeOf(source.mediaType) ?? BY_EXTENSION[/\.(\w+)$/.exec(source.url)?.[1]?.toLowerCase() ?? '']
   if (mimeType === undefined) throw new Untranslatable(at, 'has no media type: add `format`, such as `image/png`')

@@ -3,11 +3,13 @@ import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/
 import { argumentsObject } from '../../chat/content.ts'
 import { errorOf } from '../../chat/errors.ts'
 import { defined, isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
+import { findUnread } from '../../chat/members.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { CallIds } from './decode-request.ts'
 import { decodeError, googleErrors } from './errors.ts'
 import { readLogprobs, writeLogprobs } from './logprobs.ts'
-import { extrasIn, finishReasonOf, readUsage, stopReasonOf, writeUsage } from './reply.ts'
+import { REPLY } from './members.ts'
+import { failedCall, finishReasonOf, readUsage, stopOf, writeUsage } from './reply.ts'
 
 /** Each event is a response with the next pieces; calls always arrive whole. */
 export class GenerateContentReader implements EventReader {
@@ -31,6 +33,7 @@ export class GenerateContentReader implements EventReader {
       this.#over = true
       return [{ type: 'error', error: errorOf(undefined, decodeError(event)) }]
     }
+    findUnread(event, REPLY, '', path => out.push({ type: 'lost', path }))
     if (!this.#started) this.#start(event, out)
     const usage = readUsage(event.usageMetadata)
     if (usage) out.push({ type: 'usage', usage })
@@ -65,11 +68,17 @@ export class GenerateContentReader implements EventReader {
     for (const part of listOf(objectOf(candidate.content).parts)) this.#part(objectOf(part), choice, out)
     const logprobs = readLogprobs(candidate.logprobsResult)
     if (logprobs) out.push({ type: 'logprobs', choice, value: logprobs })
-    for (const path of extrasIn(candidate, choice)) out.push({ type: 'lost', path, reason: 'has no counterpart' })
     if (typeof candidate.finishReason !== 'string') return
     this.#stopped = true
     this.#parts.closeAll(out, `${choice}:`)
-    out.push({ type: 'stop', choice, reason: stopReasonOf(candidate.finishReason, this.#called.has(choice)) })
+    const failed = failedCall(candidate)
+    if (failed !== undefined) {
+      this.#over = true
+      out.push({ type: 'error', error: { kind: 'server', message: failed } })
+      return
+    }
+    const { stop: reason, ...rest } = stopOf(candidate.finishReason, this.#called.has(choice))
+    out.push({ type: 'stop', choice, reason, ...rest })
   }
 
   #part(part: JsonObject, choice: number, out: ChatEvent[]): void {
@@ -83,7 +92,8 @@ export class GenerateContentReader implements EventReader {
     if (signature) this.#signature = signature
     const text = textOf(part.text)
     if (text === undefined) {
-      out.push({ type: 'lost', path: 'parts', reason: `\`${Object.keys(part)[0] ?? 'part'}\` has no counterpart` })
+      const kind = Object.keys(part)[0] ?? 'part'
+      out.push({ type: 'lost', path: `candidates[${choice}].content.parts`, what: `\`${kind}\`` })
       return
     }
     const kind = part.thought === true ? 'reasoning' : 'text'

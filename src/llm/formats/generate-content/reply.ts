@@ -1,5 +1,5 @@
 import type { ChatReply, ChatUsage, Choice, Part, StopReason } from '../../chat/chat.ts'
-import { argumentsObject } from '../../chat/content.ts'
+import { argumentsObject, dropCitations, dropPart } from '../../chat/content.ts'
 import {
   countOf,
   defined,
@@ -10,7 +10,7 @@ import {
   requireObject,
   textOf,
 } from '../../chat/json.ts'
-import type { Losses } from '../../chat/losses.ts'
+import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import { CallIds, readPart } from './decode-request.ts'
 import { readLogprobs, writeLogprobs } from './logprobs.ts'
 
@@ -40,10 +40,17 @@ const FINISH: Readonly<Record<StopReason, string>> = {
 }
 
 /** The finish reason does not distinguish tool calls. */
-export function stopReasonOf(finish: unknown, called: boolean): StopReason {
-  if (finish === 'STOP') return called ? 'toolCalls' : 'end'
-  if (finish === 'MAX_TOKENS') return 'length'
-  return FILTERS.has(String(finish)) ? 'filter' : 'other'
+export function stopOf(finish: unknown, called: boolean): { stop: StopReason; ended?: string } {
+  if (finish === 'STOP') return { stop: called ? 'toolCalls' : 'end' }
+  if (finish === 'MAX_TOKENS') return { stop: 'length' }
+  if (FILTERS.has(String(finish))) return { stop: 'filter' }
+  return { stop: 'other', ...(typeof finish === 'string' ? { ended: finish } : {}) }
+}
+
+/** The model wanted to call a tool, and the call is lost: nothing that a client could take for an answer. */
+export function failedCall({ finishReason, finishMessage }: JsonObject): string | undefined {
+  if (finishReason !== 'MALFORMED_FUNCTION_CALL') return undefined
+  return textOf(finishMessage) ?? 'the model called a function in a malformed way'
 }
 
 export function finishReasonOf(stop: StopReason): string {
@@ -55,34 +62,27 @@ export function decodeReply(value: unknown): ChatReply {
   const id = textOf(reply.responseId)
   const candidates = listOf(reply.candidates).map((candidate, i) => readCandidate(objectOf(candidate), i, id))
   const blocked = objectOf(reply.promptFeedback).blockReason !== undefined
-  const extras = listOf(reply.candidates).flatMap((candidate, i) => extrasIn(objectOf(candidate), i))
   return defined({
     id,
     model: textOf(reply.modelVersion),
-    extras: extras.length === 0 ? undefined : extras,
     choices:
       candidates.length > 0 ? candidates : [{ parts: [], stop: blocked ? ('filter' as const) : ('end' as const) }],
     usage: readUsage(reply.usageMetadata),
   })
 }
 
-/** Members of a candidate about its sources. */
-const ABOUT = ['citationMetadata', 'groundingMetadata', 'urlContextMetadata']
-
-export function extrasIn(candidate: JsonObject, index: number): string[] {
-  return ABOUT.filter(name => isObject(candidate[name])).map(name => `candidates[${index}].${name}`)
-}
-
 function readCandidate(candidate: JsonObject, index: number, id: string | undefined): Choice {
   const calls = new CallIds(`call_${id ?? 'gemini'}${index === 0 ? '' : `_${index}`}`)
   const at = `candidates[${index}]`
+  const failed = failedCall(candidate)
+  if (failed !== undefined) throw new Untranslatable(`${at}.finishReason`, failed)
   const parts = listOf(objectOf(candidate.content).parts).map((part, i) =>
     readPart(objectOf(part), `${at}.content.parts[${i}]`, calls),
   )
   const called = parts.some(({ kind }) => kind === 'toolCall')
   return defined({
     parts: inheritSignature(parts),
-    stop: stopReasonOf(candidate.finishReason ?? 'STOP', called),
+    ...stopOf(candidate.finishReason ?? 'STOP', called),
     logprobs: readLogprobs(candidate.logprobsResult),
   })
 }
@@ -130,24 +130,18 @@ export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
 function writePart(part: Part, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
+      dropCitations(part, losses)
       return [signed({ text: part.text }, part.signature)]
     case 'refusal':
       return [{ text: part.text }]
     case 'reasoning':
-      if (part.redacted !== undefined) {
-        losses.add(part.at, 'encrypted reasoning has no counterpart in generateContent')
-        return []
-      }
       return [signed({ text: part.text, thought: true }, part.signature)]
     case 'toolCall': {
       const args = part.custom ? { input: part.arguments } : (argumentsObject(part.arguments) ?? {})
       return [signed({ functionCall: { id: part.id, name: part.name, args } }, part.signature)]
     }
     default:
-      losses.add(
-        part.at,
-        `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart in generateContent`,
-      )
+      dropPart(part, losses)
       return []
   }
 }

@@ -72,7 +72,7 @@ class Normalizer {
 
   node(given: JsonObject, at: string, depth: number, within: readonly string[]): JsonObject {
     if (depth > MAX_DEPTH) {
-      this.#losses.add(at, 'the schema is nested too deep for the provider')
+      this.#losses.add(at, 'Gemini takes no schema nested this deep; any object allowed')
       return { type: 'object' }
     }
     const { node, names } = this.#resolve(given, within)
@@ -80,7 +80,7 @@ class Normalizer {
     const out: JsonObject = {}
     for (const key in flat) {
       if (KEPT.has(key)) out[key] = flat[key]
-      else if (!SILENT.has(key)) this.#losses.add(`${at}.${key}`, "the provider's schemas have no such keyword")
+      else if (!SILENT.has(key)) this.#losses.drop(`${at}.${key}`, `\`${key}\` in schemas`)
     }
     return this.#children(typed(out), at, depth + 1, names)
   }

@@ -25,7 +25,7 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
-import { cacheMark, effortOf, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
+import { addExtra, cacheMark, effortOf, extrasOf, instructionsOf, readSettings, stopList } from '../../chat/settings.ts'
 
 export const PLAIN: SettingNames = {
   maxTokens: 'max_tokens',
@@ -63,7 +63,8 @@ export function decodeRequest(body: JsonObject): Chat {
   if (stop) settings.stop = stop
   const reasoning = readThinking(body)
   if (reasoning) settings.reasoning = reasoning
-  const output = readOutput(objectOf(body.output_config).format ?? body.output_format)
+  const format = objectOf(body.output_config).format ?? body.output_format
+  const output = readOutput(format)
   if (output) settings.output = output
   const { user_id: user, ...metadata } = objectOf(body.metadata)
   if (typeof user === 'string') settings.user = user
@@ -74,6 +75,9 @@ export function decodeRequest(body: JsonObject): Chat {
   if (typeof choice.disable_parallel_tool_use === 'boolean') settings.parallelTools = !choice.disable_parallel_tool_use
   const toolChoice = readToolChoice(choice)
   const extras = extrasOf(body, KNOWN)
+  if (!toolChoice) addExtra(extras, 'tool_choice.type', choice.type)
+  if (!reasoning) addExtra(extras, 'thinking', body.thinking)
+  if (!output) addExtra(extras, 'output_config.format', format)
   return {
     from: 'messages',
     model: textOf(body.model) ?? '',

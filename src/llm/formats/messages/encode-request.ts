@@ -12,10 +12,18 @@ import type {
   ToolResultPart,
 } from '../../chat/chat.ts'
 import { thinkingFor, withoutSampling } from '../../chat/claude.ts'
-import { argumentsFor, argumentsObject, isBlank, schemaFor } from '../../chat/content.ts'
+import { argumentsFor, argumentsObject, dropCitations, dropPart, isBlank, schemaFor } from '../../chat/content.ts'
 import { defined, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
-import { allInstructions, budgetOf, loseExtras, loseNames, portableTools, writeSettings } from '../../chat/settings.ts'
+import {
+  allInstructions,
+  budgetOf,
+  loseDetails,
+  loseExtras,
+  loseNames,
+  portableTools,
+  writeSettings,
+} from '../../chat/settings.ts'
 import { PLAIN } from './decode-request.ts'
 
 /** Required by the API, and omitted by OpenAI's clients. */
@@ -31,9 +39,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   const system = allInstructions(chat, losses)
   if (system.length > 0) body.system = writeSystem(system)
   body.messages = writeTurns(chat, losses)
-  const thinks = replaysThinking(chat, losses)
-    ? thinkingFor(settings.reasoning, chat.model, body.max_tokens as number)
-    : undefined
+  const thinks = replaysThinking(chat, losses) ? thinkingFor(chat, body.max_tokens as number, losses) : undefined
   if (thinks) body.thinking = thinks.thinking
   writeSettings(chat, PLAIN, body, losses, [...WRITTEN, ...withoutSampling(chat, thinks !== undefined, losses)])
   clampTemperature(chat, body, losses)
@@ -50,6 +56,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   }
   if (chat.stream) body.stream = true
   loseNames(chat, losses)
+  loseDetails(chat, losses)
   loseExtras(chat, losses)
   return body
 }
@@ -57,14 +64,15 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
 /** The API rejects strings that are only white space. */
 function writeStops({ settings, names }: Chat, body: JsonObject, losses: Losses): void {
   const stops = settings.stop?.filter(text => !isBlank(text)) ?? []
-  if (stops.length < (settings.stop?.length ?? 0)) losses.add(names.stop ?? 'stop', 'blank ones are refused')
+  if (stops.length < (settings.stop?.length ?? 0))
+    losses.add(names.stop ?? 'stop', 'Anthropic rejects blank stop sequences; dropped')
   if (stops.length > 0) body.stop_sequences = stops
 }
 
 function writeTier({ settings: { serviceTier: tier }, names }: Chat, body: JsonObject, losses: Losses): void {
   if (tier === undefined) return
   if (Object.hasOwn(TIERS, tier)) body.service_tier = TIERS[tier]
-  else losses.add(names.serviceTier ?? 'serviceTier', `the provider has no tier \`${tier}\``)
+  else losses.drop(names.serviceTier ?? 'serviceTier', `the tier \`${tier}\``)
 }
 
 function writeSystem(parts: readonly TextPart[]): unknown {
@@ -82,25 +90,28 @@ function replaysThinking({ turns, settings, names }: Chat, losses: Losses): bool
     part => part.kind === 'reasoning' && (part.signature !== undefined || part.redacted !== undefined),
   )
   if (!called || !pending || signed) return true
-  losses.add(names.reasoning ?? 'reasoning', 'the history has a tool call without the thinking that led to it')
+  losses.add(
+    names.reasoning ?? 'reasoning',
+    'the conversation has a tool call without the thinking that led to it; thinking turned off',
+  )
   return false
 }
 
 function clampTemperature({ names }: Chat, body: JsonObject, losses: Losses): void {
   if (typeof body.temperature !== 'number' || body.temperature <= 1) return
-  losses.add(names.temperature ?? 'temperature', "the provider's largest is 1")
+  losses.add(names.temperature ?? 'temperature', "Anthropic's maximum is 1; lowered")
   body.temperature = 1
 }
 
 function writeMetadata({ settings, names }: Chat, body: JsonObject, losses: Losses): void {
   if (settings.user !== undefined) body.metadata = { user_id: settings.user }
-  if (settings.metadata !== undefined) losses.add(names.metadata ?? 'metadata', 'the provider takes a user id only')
+  if (settings.metadata !== undefined) losses.drop(names.metadata ?? 'metadata', 'metadata except a user id')
 }
 
 function writeOutput(output: OutputFormat, { names }: Chat, losses: Losses): JsonObject {
   if (output.kind === 'json') return { type: 'json_schema', schema: { type: 'object', additionalProperties: true } }
   if (output.description !== undefined)
-    losses.add(`${names.output ?? 'output'}.description`, 'has no counterpart at the provider')
+    losses.drop(`${names.output ?? 'output'}.description`, 'descriptions of schemas')
   return { type: 'json_schema', schema: output.schema }
 }
 
@@ -109,22 +120,18 @@ function writeTool(tool: Tool): JsonObject {
   return defined({ name, description, input_schema: schemaFor(tool), ...writeCache(cache) })
 }
 
-function writeToolChoice(
-  { toolChoice, settings, names }: Chat,
-  thinking: boolean,
-  losses: Losses,
-): JsonObject | undefined {
+function writeToolChoice({ toolChoice, settings }: Chat, thinking: boolean, losses: Losses): JsonObject | undefined {
   const parallel = settings.parallelTools === undefined ? {} : { disable_parallel_tool_use: !settings.parallelTools }
   if (toolChoice === undefined) return settings.parallelTools === undefined ? undefined : { type: 'auto', ...parallel }
   if (toolChoice.mode === 'none') return { type: 'none' }
   const forced = toolChoice.mode !== 'auto'
   if (forced && thinking) {
-    losses.add('tool_choice', `with ${names.reasoning ?? 'thinking'} the provider lets the model choose`)
+    losses.add('tool_choice', 'Anthropic does not force tools while thinking; sent as `auto`')
     return { type: 'auto', ...parallel }
   }
   if (toolChoice.mode === 'tool') return { type: 'tool', name: toolChoice.name, ...parallel }
   if (toolChoice.mode === 'some') {
-    losses.add('tool_choice', 'the provider cannot be limited to some of the tools')
+    losses.add('tool_choice', 'Anthropic Messages cannot limit the choice to some tools; all may be called')
     return { type: toolChoice.required ? 'any' : 'auto', ...parallel }
   }
   return { type: toolChoice.mode === 'required' ? 'any' : 'auto', ...parallel }
@@ -152,13 +159,14 @@ function rank({ type }: JsonObject): number {
 function writePart(part: Part, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
+      dropCitations(part, losses)
       return isBlank(part.text) ? [] : [writeText(part)]
     case 'refusal':
       return isBlank(part.text) ? [] : [{ type: 'text', text: part.text }]
     case 'image':
-      return [writeImage(part, losses)]
+      return [writeImage(part)]
     case 'document':
-      return [writeDocument(part, losses)]
+      return [writeDocument(part)]
     case 'toolCall':
       return [{ ...writeCall(part), input: argumentsFor(part, losses) }]
     case 'toolResult':
@@ -166,29 +174,28 @@ function writePart(part: Part, losses: Losses): JsonObject[] {
     case 'reasoning':
       return writeReasoning(part, losses)
     default:
-      losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`)
+      dropPart(part, losses)
       return []
   }
 }
 
 function writeCache(cache: CacheMark | undefined): JsonObject {
-  return cache === undefined ? {} : { cache_control: { type: 'ephemeral', ...cache } }
+  if (cache === undefined) return {}
+  return { cache_control: defined({ type: 'ephemeral', ttl: cache.ttl }) }
 }
 
 function writeText({ text, cache }: TextPart): JsonObject {
   return { type: 'text', text, ...writeCache(cache) }
 }
 
-function writeImage({ source, detail, cache, at }: ImagePart, losses: Losses): JsonObject {
-  if (detail !== undefined && detail !== 'auto')
-    losses.add(`${at}.image_url.detail`, 'has no counterpart at the provider')
+function writeImage({ source, cache, at }: ImagePart): JsonObject {
   return { type: 'image', source: writeSource(source, at), ...writeCache(cache) }
 }
 
-function writeDocument(part: DocumentPart, losses: Losses): JsonObject {
+function writeDocument(part: DocumentPart): JsonObject {
   const { source, name, cache, citations, context, at } = part
   if (source.kind === 'data' && source.mediaType.startsWith('image/')) {
-    return writeImage({ kind: 'image', source, at, ...(cache ? { cache } : {}) }, losses)
+    return writeImage({ kind: 'image', source, at, ...(cache ? { cache } : {}) })
   }
   return defined({
     type: 'document',
@@ -202,11 +209,13 @@ function writeDocument(part: DocumentPart, losses: Losses): JsonObject {
 
 /** The bytes of a PDF, or the text of any other document. */
 function documentSource({ source, name, at }: DocumentPart): JsonObject {
+  if (source.kind === 'url' && /^(?:video|audio)\//.test(source.mediaType ?? ''))
+    throw new Untranslatable(at, 'Anthropic takes PDF and text only')
   if (source.kind !== 'data') return writeSource(source, at)
   const type = source.mediaType || (/\.(txt|md|csv)$/.test(name ?? '') ? 'text/plain' : 'application/pdf')
   if (type === 'application/pdf') return writeSource({ ...source, mediaType: type }, at)
   if (!type.startsWith('text/') && type !== 'application/json') {
-    throw new Untranslatable(at, 'the provider takes PDF and text only')
+    throw new Untranslatable(at, 'Anthropic takes PDF and text only')
   }
   return writeSource({ kind: 'text', text: Buffer.from(source.data, 'base64').toString('utf8') }, at)
 }
@@ -222,7 +231,7 @@ function writeSource(source: Source, at: string): JsonObject {
     case 'text':
       return { type: 'text', media_type: 'text/plain', data: source.text }
     case 'file':
-      throw new Untranslatable(at, "a file at the client's provider cannot be shown to another one")
+      throw new Untranslatable(at, 'the file is stored at another provider; send its content')
   }
 }
 
@@ -251,6 +260,6 @@ function writeReasoning(
 ): JsonObject[] {
   if (redacted !== undefined) return [{ type: 'redacted_thinking', data: redacted }]
   if (signature !== undefined) return [{ type: 'thinking', thinking: text, signature }]
-  losses.add(at, 'reasoning without a signature is not taken back by the provider')
+  losses.add(at, 'Anthropic rejects reasoning without its signature; dropped')
   return []
 }

@@ -2,9 +2,11 @@ import type { ChatEvent, ChatUsage, OpenEvent, StopReason } from '../../chat/cha
 import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
 import { isObject, type JsonObject, objectOf, textOf } from '../../chat/json.ts'
+import { findUnread } from '../../chat/members.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { anthropicErrors, decodeError } from './errors.ts'
-import { readUsage, stopNameOf, stopReasonOf, writeUsage } from './reply.ts'
+import { EVENT } from './members.ts'
+import { readUsage, stopNameOf, stopOf, writeUsage } from './reply.ts'
 
 const KINDS: Readonly<Record<string, OpenEvent['kind']>> = {
   text: 'text',
@@ -12,6 +14,13 @@ const KINDS: Readonly<Record<string, OpenEvent['kind']>> = {
   redacted_thinking: 'redacted',
   tool_use: 'toolCall',
 }
+
+const EVENTS: ReadonlySet<unknown> = new Set([
+  'message_start',
+  'content_block_start',
+  'content_block_delta',
+  'message_delta',
+])
 
 export class MessagesReader implements EventReader {
   readonly #parts = new OpenParts()
@@ -24,6 +33,7 @@ export class MessagesReader implements EventReader {
     const event = parseEvent(data)
     if (!isObject(event)) return []
     const out: ChatEvent[] = []
+    this.#unread(event, out)
     switch (event.type) {
       case 'message_start':
         this.#start(objectOf(event.message), out)
@@ -49,8 +59,24 @@ export class MessagesReader implements EventReader {
         this.#over = true
         out.push({ type: 'error', error: errorOf(undefined, decodeError(event)) })
         break
+      case 'ping':
+        break
+      default:
+        out.push({ type: 'lost', path: String(event.type) })
     }
     return out
+  }
+
+  #unread(event: JsonObject, out: ChatEvent[]): void {
+    const { index } = event
+    const lost = (path: string): void => {
+      const at = path.replace(/^(?:content_block|delta|message)\./, '')
+      out.push({ type: 'lost', path: index === undefined ? at : `content[${index}].${at}` })
+    }
+    // What belongs to a block that is lost is lost with it.
+    const known =
+      index === undefined || event.type === 'content_block_start' || this.#parts.get(String(index)) !== undefined
+    if (known && EVENTS.has(event.type)) findUnread(event, EVENT, '', lost)
   }
 
   end(): readonly ChatEvent[] {
@@ -77,7 +103,7 @@ export class MessagesReader implements EventReader {
     const type = textOf(block.type) ?? ''
     const kind = Object.hasOwn(KINDS, type) ? KINDS[type] : undefined
     if (kind === undefined) {
-      out.push({ type: 'lost', path: `content[${key}]`, reason: `\`${type}\` has no counterpart` })
+      out.push({ type: 'lost', path: `content[${key}]`, what: `\`${type}\`` })
       return
     }
     const id = textOf(block.id)
@@ -101,7 +127,7 @@ export class MessagesReader implements EventReader {
       return
     }
     if (delta.type === 'citations_delta') {
-      out.push({ type: 'lost', path: `content[${key}].citations`, reason: 'citations are not carried' })
+      out.push({ type: 'lost', path: `content[${key}].citations`, what: 'citations' })
       return
     }
     const text = textOf(delta.text) ?? textOf(delta.thinking) ?? textOf(delta.partial_json)
@@ -113,8 +139,8 @@ export class MessagesReader implements EventReader {
     const { stop_reason: stop, stop_sequence: sequence } = objectOf(event.delta)
     if (typeof stop !== 'string') return
     this.#parts.closeAll(out)
-    const reason = stopReasonOf(stop)
-    out.push({ type: 'stop', choice: 0, reason, ...(typeof sequence === 'string' ? { sequence } : {}) })
+    const { stop: reason, ...rest } = stopOf(stop)
+    out.push({ type: 'stop', choice: 0, reason, ...rest, ...(typeof sequence === 'string' ? { sequence } : {}) })
   }
 }
 

@@ -18,6 +18,7 @@ export const messages: Format = {
       output: count(usage, 'output_tokens'),
       cacheRead: count(usage, 'cache_read_input_tokens'),
       cacheCreation: count(usage, 'cache_creation_input_tokens'),
+      reasoning: count(usage, 'output_tokens_details', 'thinking_tokens'),
     }
   },
   model(reply) {

@@ -1,5 +1,15 @@
 import type { ChatReply, ChatUsage, Choice, Part, StopReason } from '../../chat/chat.ts'
-import { countOf, defined, isObject, type JsonObject, listOf, requireObject, textOf } from '../../chat/json.ts'
+import { dropCitations, dropPart } from '../../chat/content.ts'
+import {
+  countOf,
+  defined,
+  isObject,
+  type JsonObject,
+  listOf,
+  objectOf,
+  requireObject,
+  textOf,
+} from '../../chat/json.ts'
 import type { Losses } from '../../chat/losses.ts'
 import { readBlock } from './decode-request.ts'
 import { writeCall } from './encode-request.ts'
@@ -25,8 +35,9 @@ const FINISH: Readonly<Record<StopReason, string>> = {
   other: 'end_turn',
 }
 
-export function stopReasonOf(stop: unknown): StopReason {
-  return (typeof stop === 'string' && Object.hasOwn(STOPS, stop) && STOPS[stop]) || 'other'
+export function stopOf(stop: unknown): { stop: StopReason; ended?: string } {
+  const known = typeof stop === 'string' && Object.hasOwn(STOPS, stop) ? STOPS[stop] : undefined
+  return known ? { stop: known } : { stop: 'other', ...(typeof stop === 'string' ? { ended: stop } : {}) }
 }
 
 export function stopNameOf(stop: StopReason): string {
@@ -38,7 +49,7 @@ export function decodeReply(value: unknown): ChatReply {
   const stopSequence = textOf(reply.stop_sequence)
   const choice: Choice = {
     parts: listOf(reply.content).map((block, i) => readBlock(block, `content[${i}]`)),
-    stop: stopReasonOf(reply.stop_reason ?? 'end_turn'),
+    ...stopOf(reply.stop_reason ?? 'end_turn'),
     ...(stopSequence === undefined ? {} : { stopSequence }),
   }
   return defined({
@@ -67,13 +78,12 @@ export function readUsage(value: unknown): ChatUsage | undefined {
     output: countOf(value.output_tokens),
     cacheRead,
     cacheCreation,
+    reasoning: countOf(objectOf(value.output_tokens_details).thinking_tokens),
   })
 }
 
 export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
   const [choice = { parts: [], stop: 'other' as const }] = reply.choices
-  if (reply.choices.length > 1) losses.add('choices', 'messages have one choice: the others are left out')
-  if (choice.logprobs !== undefined) losses.add('logprobs', 'messages have no log probabilities')
   return {
     id: reply.id ?? 'msg_0',
     type: 'message',
@@ -89,7 +99,7 @@ export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
 function writePart(part: Part, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
-      if (part.citations?.length) losses.add(`${part.at}.citations`, 'citations are not carried')
+      dropCitations(part, losses)
       return [{ type: 'text', text: part.text }]
     case 'refusal':
       return [{ type: 'text', text: part.text }]
@@ -99,18 +109,19 @@ function writePart(part: Part, losses: Losses): JsonObject[] {
     case 'toolCall':
       return [writeCall(part)]
     default:
-      losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart in messages`)
+      dropPart(part, losses)
       return []
   }
 }
 
 export function writeUsage(usage: ChatUsage, serviceTier?: string): JsonObject {
-  const { input = 0, output = 0, cacheRead, cacheCreation } = usage
+  const { input = 0, output = 0, cacheRead, cacheCreation, reasoning } = usage
   return defined({
     input_tokens: Math.max(0, input - (cacheRead ?? 0) - (cacheCreation ?? 0)),
     output_tokens: output,
     cache_creation_input_tokens: cacheCreation ?? 0,
     cache_read_input_tokens: cacheRead ?? 0,
+    output_tokens_details: reasoning === undefined ? undefined : { thinking_tokens: reasoning },
     service_tier: serviceTier,
   })
 }

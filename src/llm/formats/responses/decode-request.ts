@@ -27,7 +27,7 @@ import {
   textOf,
 } from '../../chat/json.ts'
 import { Untranslatable } from '../../chat/losses.ts'
-import { cacheMark, effortOf, extrasOf, instructionsOf, readSettings } from '../../chat/settings.ts'
+import { addExtra, cacheMark, effortOf, extrasOf, instructionsOf, readSettings } from '../../chat/settings.ts'
 
 export const PLAIN: SettingNames = {
   maxTokens: 'max_output_tokens',
@@ -39,6 +39,8 @@ export const PLAIN: SettingNames = {
   metadata: 'metadata',
   serviceTier: 'service_tier',
   cacheKey: 'prompt_cache_key',
+  cacheRetention: 'prompt_cache_retention',
+  safetyId: 'safety_identifier',
 }
 /** The `include` value for log probabilities. */
 export const LOGPROBS = 'message.output_text.logprobs'
@@ -49,16 +51,10 @@ const NAMES: SettingNames = {
   output: 'text.format',
   verbosity: 'text.verbosity',
 }
-/** Settings without effect on the response that a client waits for. */
-const IDLE = [
-  'store',
-  'include',
-  'truncation',
-  'background',
-  'safety_identifier',
-  'prompt_cache_retention',
-  'stream_options',
-]
+/** Read on their own, or without effect on the response that a client waits for. */
+const IDLE = ['include', 'truncation', 'background', 'stream_options']
+/** What of `include` is answered, or has nothing to add. */
+const INCLUDED: readonly unknown[] = [LOGPROBS, 'reasoning.encrypted_content']
 
 const KNOWN = new Set([
   ...Object.values(PLAIN),
@@ -99,6 +95,10 @@ export function decodeRequest(body: JsonObject): Chat {
   const instructions = textOf(body.instructions)
   const extras = extrasOf(body, KNOWN)
   if (body.truncation === 'auto') extras.truncation = body.truncation
+  for (const [i, each] of listOf(body.include).entries()) if (!INCLUDED.includes(each)) extras[`include[${i}]`] = each
+  if (!toolChoice) addExtra(extras, 'tool_choice', body.tool_choice)
+  if (!output && objectOf(format).type !== 'text') addExtra(extras, 'text.format', format)
+  if (!reasoning?.effort) addExtra(extras, 'reasoning.effort', objectOf(body.reasoning).effort)
   const { system, turns } = readInput(body.input, extras)
   return {
     from: 'responses',
@@ -162,7 +162,8 @@ function readItem(item: JsonObject, at: string): { role: Role; parts: Part[] } {
     case undefined:
     case 'message': {
       const role = requireText(item.role, `${at}.role`)
-      return { role: ROLES[role] ?? 'user', parts: readContent(item.content, `${at}.content`) }
+      if (!Object.hasOwn(ROLES, role)) throw new Untranslatable(`${at}.role`, `there is no role \`${role}\``)
+      return { role: ROLES[role] as Role, parts: readContent(item.content, `${at}.content`) }
     }
     case 'function_call':
     case 'custom_tool_call':
@@ -179,7 +180,12 @@ function readItem(item: JsonObject, at: string): { role: Role; parts: Part[] } {
   }
 }
 
-const ROLES: Readonly<Record<string, Role>> = { assistant: 'assistant', system: 'system', developer: 'system' }
+const ROLES: Readonly<Record<string, Role>> = {
+  user: 'user',
+  assistant: 'assistant',
+  system: 'system',
+  developer: 'system',
+}
 
 function readContent(content: unknown, at: string): Part[] {
   if (typeof content === 'string') return [textPart(content, at)]

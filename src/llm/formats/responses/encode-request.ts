@@ -13,7 +13,7 @@ import type {
   ToolResultPart,
   Turn,
 } from '../../chat/chat.ts'
-import { joinTexts, urlOf } from '../../chat/content.ts'
+import { dropCitations, dropPart, joinTexts, urlOf } from '../../chat/content.ts'
 import { defined, type JsonObject } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import {
@@ -21,7 +21,9 @@ import {
   loseCaches,
   loseDocumentContext,
   loseExtras,
+  loseSpeakers,
   portableTools,
+  summaryFor,
   writeSettings,
 } from '../../chat/settings.ts'
 import { LOGPROBS, PLAIN } from './decode-request.ts'
@@ -35,11 +37,10 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   body.input = [...system, ...chat.turns.flatMap((turn, i) => writeTurn(turn, `msg_${i}`, losses))]
   writeSettings(chat, PLAIN, body, losses, ['verbosity', 'logprobs'])
   if (settings.logprobs) body.include = [LOGPROBS]
-  if (settings.stop) losses.add(chat.names.stop ?? 'stop', 'the provider has no stop strings')
+  if (settings.stop) losses.drop(chat.names.stop ?? 'stop', 'stop sequences')
   const effort = settings.reasoning && effortFor(settings.reasoning)
-  if (effort !== undefined || settings.reasoning?.summary !== undefined) {
-    body.reasoning = defined({ effort, summary: settings.reasoning?.summary })
-  }
+  const summary = settings.reasoning && summaryFor(settings.reasoning)
+  if (effort !== undefined || summary !== undefined) body.reasoning = defined({ effort, summary })
   const text = defined({ format: settings.output && writeOutput(settings.output), verbosity: settings.verbosity })
   if (Object.keys(text).length > 0) body.text = text
   const tools = portableTools(chat, losses)
@@ -49,8 +50,7 @@ export function encodeRequest(chat: Chat, losses: Losses): JsonObject {
   if (chat.stream) body.stream = true
   // It could never be retrieved: the client does not know this format's ids.
   body.store = false
-  for (const { name, at } of chat.turns)
-    if (name !== undefined) losses.add(`${at}.name`, 'speakers have no names there')
+  loseSpeakers(chat, losses)
   loseCaches(chat, losses, true)
   loseExtras(chat, losses)
   return body
@@ -99,14 +99,14 @@ function writeTurn(turn: Turn, id: string, losses: Losses): JsonObject[] {
 function writeItem(part: ToolCallPart | ToolResultPart | ReasoningPart, losses: Losses): JsonObject[] {
   if (part.kind === 'toolCall') return [writeCall(part)]
   if (part.kind === 'toolResult') return [writeResult(part, losses)]
-  losses.add(part.at, 'reasoning of another provider is not taken back by this one')
+  losses.drop(part.at, 'reasoning of another provider')
   return []
 }
 
 /** A call, as in conversations and responses. */
 export function writeCall(part: ToolCallPart): JsonObject {
   return part.custom
-    ? { type: 'custom_tool_call', call_id: part.id, name: part.name, input: part.arguments, status: 'completed' }
+    ? { type: 'custom_tool_call', call_id: part.id, name: part.name, input: part.arguments }
     : {
         type: 'function_call',
         call_id: part.id,
@@ -119,18 +119,14 @@ export function writeCall(part: ToolCallPart): JsonObject {
 function writeResult(part: ToolResultPart, losses: Losses): JsonObject {
   const plain = part.parts.every(each => each.kind === 'text' && each.cache === undefined)
   const output = plain ? joinTexts(part.parts, '') : part.parts.flatMap(each => writePart(each, 'user', losses))
-  return {
-    type: part.custom ? 'custom_tool_call_output' : 'function_call_output',
-    call_id: part.id,
-    output,
-    status: part.error ? 'incomplete' : 'completed',
-  }
+  if (part.custom) return { type: 'custom_tool_call_output', call_id: part.id, output }
+  return { type: 'function_call_output', call_id: part.id, output, status: part.error ? 'incomplete' : 'completed' }
 }
 
 function writePart(part: Part, role: Role, losses: Losses): JsonObject[] {
   switch (part.kind) {
     case 'text':
-      if (part.citations?.length) losses.add(`${part.at}.citations`, 'citations are not carried')
+      dropCitations(part, losses)
       if (role === 'assistant' && part.text === '') return []
       return [role === 'assistant' ? { type: 'output_text', text: part.text, annotations: [] } : writeText(part)]
     case 'refusal':
@@ -139,12 +135,10 @@ function writePart(part: Part, role: Role, losses: Losses): JsonObject[] {
       return [writeImage(part.source, part.detail, part.at)]
     case 'document':
       return [writeDocument(part, losses)]
-    case 'audio': {
-      const format = part.mediaType === 'audio/mpeg' ? 'mp3' : part.mediaType.replace(/^audio\/(x-)?/, '')
-      return [{ type: 'input_audio', input_audio: { data: part.data, format } }]
-    }
+    case 'audio':
+      throw new Untranslatable(part.at, 'OpenAI Responses takes no audio')
     default:
-      losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart at the provider`)
+      dropPart(part, losses)
       return []
   }
 }
@@ -155,16 +149,16 @@ function writeText({ text, cache }: TextPart): JsonObject {
 
 function writeImage(source: Source, detail: string | undefined, at: string): JsonObject {
   const url = urlOf(source)
-  if (url === undefined) throw new Untranslatable(at, "a file at the client's provider cannot be shown to another one")
+  if (url === undefined) throw new Untranslatable(at, 'the file is stored at another provider; send its content')
   return { type: 'input_image', image_url: url, detail: detail ?? 'auto' }
 }
 
 function writeDocument(part: DocumentPart, losses: Losses): JsonObject {
-  loseDocumentContext(part, losses)
   const { source, name, at } = part
+  loseDocumentContext(part, losses, source.kind === 'data')
   if (source.kind === 'text') return { type: 'input_text', text: source.text }
   if (source.kind === 'file') {
-    throw new Untranslatable(at, "a file at the client's provider cannot be shown to another one")
+    throw new Untranslatable(at, 'the file is stored at another provider; send its content')
   }
   if (source.kind === 'url') return { type: 'input_file', file_url: source.url }
   const filename = name ?? `document.${source.mediaType.split('/')[1] ?? 'pdf'}`

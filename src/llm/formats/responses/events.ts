@@ -2,10 +2,12 @@ import type { ChatEvent, ChatUsage, OpenEvent, StopReason, TokenLogprob } from '
 import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
 import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
+import { findUnread, type Member } from '../../chat/members.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, encodeError } from '../completions/errors.ts'
 import { readLogprobs } from '../completions/reply.ts'
 import { readReasoningItem } from './decode-request.ts'
+import { REPLY, SILENT } from './members.ts'
 import { begun, contentPart, finished, messageItem, readUsage, reasoningItem, stopOf } from './reply.ts'
 
 const DELTAS: Readonly<Record<string, 'text' | 'refusal' | 'reasoning'>> = {
@@ -73,11 +75,7 @@ export class ResponsesReader implements EventReader {
         this.#arguments(event, textOf(event.delta) ?? '', out)
         break
       case 'response.output_text.annotation.added':
-        out.push({
-          type: 'lost',
-          path: `output[${event.output_index}].annotations`,
-          reason: 'citations are not carried',
-        })
+        out.push({ type: 'lost', path: `output[${event.output_index}].annotations`, what: 'citations' })
         break
       case 'response.completed':
       case 'response.incomplete':
@@ -89,6 +87,8 @@ export class ResponsesReader implements EventReader {
       case 'error':
         this.#fail({ error: isObject(event.error) ? event.error : event }, out)
         break
+      default:
+        if (!SILENT.test(type)) out.push({ type: 'lost', path: type })
     }
   }
 
@@ -115,12 +115,13 @@ export class ResponsesReader implements EventReader {
       })
       this.#send(part, textOf(custom ? item.input : item.arguments) ?? '', out)
     } else if (item.type !== 'message' && item.type !== 'reasoning') {
-      out.push({ type: 'lost', path: `output[${event.output_index}]`, reason: `\`${item.type}\` has no counterpart` })
+      out.push({ type: 'lost', path: `output[${event.output_index}]`, what: `\`${item.type}\`` })
     }
   }
 
   #itemDone(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
     const prefix = `${event.output_index}:`
+    findUnread(item, REPLY.output as Member, `output[${event.output_index}]`, path => out.push({ type: 'lost', path }))
     this.#whole(event, item, out)
     const call = this.#parts.get(`${prefix}call`)
     if (call !== undefined) {

@@ -1,4 +1,5 @@
 import type { ChatReply, ChatUsage, Choice, Logprobs, Part, StopReason } from '../../chat/chat.ts'
+import { dropCitations, dropPart } from '../../chat/content.ts'
 import {
   countOf,
   defined,
@@ -86,10 +87,11 @@ export function readUsage(value: unknown): ChatUsage | undefined {
 
 export function encodeReply(reply: ChatReply, losses: Losses): JsonObject {
   const [choice = { parts: [], stop: 'other' as const }] = reply.choices
-  if (reply.choices.length > 1) losses.add('choices', 'responses have one choice: the others are left out')
   const id = reply.id ?? 'resp_0'
   const output = writeOutput(choice, id, losses)
-  return finished({ id, model: reply.model ?? '', created: reply.created ?? 0 }, choice.stop, output, reply.usage)
+  const about = { id, model: reply.model ?? '', created: reply.created ?? 0 }
+  const tier = reply.serviceTier === undefined ? {} : { service_tier: reply.serviceTier }
+  return { ...finished(about, choice.stop, output, reply.usage), ...tier }
 }
 
 interface Named {
@@ -153,8 +155,7 @@ function writeOutput({ parts, logprobs }: Choice, id: string, losses: Losses): J
         content = []
         items.push(messageItem(`msg_${id}_${items.length}`, 'completed', content))
       }
-      if (part.kind === 'text' && part.citations?.length)
-        losses.add(`${part.at}.citations`, 'citations are not carried')
+      if (part.kind === 'text') dropCitations(part, losses)
       content.push(contentPart(part.kind, part.text, part === said ? logprobs : undefined))
       continue
     }
@@ -162,7 +163,7 @@ function writeOutput({ parts, logprobs }: Choice, id: string, losses: Losses): J
     if (part.kind === 'toolCall') items.push({ id: `fc_${id}_${items.length}`, ...writeCall(part) })
     else if (part.kind === 'reasoning') {
       items.push(reasoningItem(`rs_${id}_${items.length}`, part.text, part.redacted ?? part.signature))
-    } else losses.add(part.at, `\`${part.kind === 'foreign' ? part.type : part.kind}\` has no counterpart in responses`)
+    } else dropPart(part, losses)
   }
   return items
 }
@@ -185,7 +186,7 @@ function writeUsage(usage: ChatUsage): JsonObject {
   const { input = 0, output = 0 } = usage
   return {
     input_tokens: input,
-    input_tokens_details: defined({ cached_tokens: usage.cacheRead ?? 0, cache_write_tokens: usage.cacheCreation }),
+    input_tokens_details: { cached_tokens: usage.cacheRead ?? 0, cache_write_tokens: usage.cacheCreation ?? 0 },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
     total_tokens: usage.total ?? input + output,
