@@ -16,18 +16,29 @@ export async function startApiServer(harness, bin) {
   await script(join(harness, 'build.sh'), [resolve(bin)], {})
   const data = await mkdtemp(join(tmpdir(), 'gwctl-kube-'))
   const [etcd, , api] = await freePorts()
-  const stop = async () => {
+  const start = () =>
+    script(join(harness, 'start.sh'), [resolve(bin), data], { ETCD_PORT: String(etcd), API_PORT: String(api) })
+  const halt = async () => {
     const pids = await Promise.all(['apiserver', 'etcd'].map(name => pidIn(join(data, `${name}.pid`))))
     await script(join(harness, 'stop.sh'), [data], {})
     await Promise.all(pids.map(ended))
+  }
+  const stop = async () => {
+    await halt()
     await rm(data, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 })
   }
+  /** With what it holds, after so many ms. */
+  const restart = async ms => {
+    await halt()
+    await sleep(ms)
+    await start()
+  }
   try {
-    await script(join(harness, 'start.sh'), [resolve(bin), data], { ETCD_PORT: String(etcd), API_PORT: String(api) })
+    await start()
     const kubeconfig = await readFile(join(data, 'kubeconfig'), 'utf8')
     const { clusters, users } = parse(kubeconfig)
     const call = caller(new URL(clusters[0].cluster.server), users[0].user.token)
-    return { call, stop, kubeconfig, version: (await call('GET', '/version')).body.gitVersion }
+    return { call, stop, restart, kubeconfig, version: (await call('GET', '/version')).body.gitVersion }
   } catch (error) {
     await stop()
     throw error
