@@ -1,5 +1,6 @@
 // Load balancing over the endpoints of a service.
 import type { Exchange } from '../http/exchange.ts'
+import { tagOf } from '../http/facts/pinned-session.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
 import type { Clock } from '../runtime/runtime.ts'
 import { EndpointHealth, type HealthFacts } from './endpoint-health.ts'
@@ -19,6 +20,8 @@ interface Member<E> {
 /** The endpoints of one backend. `healthOf` returns the existing health record of each. */
 export class EndpointSet<E extends Endpoint> {
   readonly #members: readonly Member<E>[]
+  /** For sessions; made when there is one. */
+  #tags: ReadonlyMap<string, Member<E>> | undefined
 
   constructor(endpoints: readonly E[], healthOf: (endpoint: string) => EndpointHealth = () => new EndpointHealth()) {
     this.#members = endpoints.map(endpoint => ({ endpoint, health: healthOf(endpoint.name) }))
@@ -26,9 +29,11 @@ export class EndpointSet<E extends Endpoint> {
 
   /**
    * The better of two endpoints drawn by capacity; evicted ones only as a fallback. `affinity`: equal texts get the
-   * same endpoint as long as it is healthy. Undefined without endpoints.
+   * same endpoint as long as it is healthy. `tag`: the endpoint of a session, likewise. Undefined without endpoints.
    */
-  pick(random: () => number, now: number, affinity?: string): Member<E> | undefined {
+  pick(random: () => number, now: number, affinity?: string, tag?: string): Member<E> | undefined {
+    const kept = tag === undefined ? undefined : this.#tagged(tag)
+    if (kept && !kept.health.evicted(now)) return kept
     const healthy = this.#members.some(m => m.health.evicted(now))
       ? this.#members.filter(m => !m.health.evicted(now))
       : this.#members
@@ -39,6 +44,11 @@ export class EndpointSet<E extends Endpoint> {
     const second = draw(open, random, first)
     const [one, other] = [open[first] as Member<E>, open[second] as Member<E>]
     return other.health.score > one.health.score ? other : one
+  }
+
+  #tagged(tag: string): Member<E> | undefined {
+    this.#tags ??= new Map(this.#members.map(member => [tagOf(member.endpoint.name), member]))
+    return this.#tags.get(tag)
   }
 
   facts(clock: Clock): HealthFacts[] {

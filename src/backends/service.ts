@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange } from '../http/exchange.ts'
+import { tagOf } from '../http/facts/pinned-session.ts'
 import { handlerAround, type ResponseHandler } from '../http/transport.ts'
 import type { UpstreamSettings } from '../policies/policy.ts'
 import { serviceReference } from '../policies/upstream/policy-target.ts'
@@ -46,7 +47,8 @@ function served(service: Service, ctx: BackendContext): Backend {
     }
     next.send(runtime, x, attempt, handlerAround(on, { fail }))
   }
-  const pick = (x: Exchange | undefined) => endpoints.pick(random, clock.mono(), x && affinityOf(settings, x))
+  const pick = (x: Exchange | undefined, tag?: string) =>
+    endpoints.pick(random, clock.mono(), x && affinityOf(settings, x), tag)
   return {
     key: ctx.key,
     name: ctx.name,
@@ -64,12 +66,14 @@ function served(service: Service, ctx: BackendContext): Backend {
         sendPicked(x, attempt, on, chosen(x, settings.picked, service, settings))
         return
       }
-      const picked = pick(x)
+      // A session leaves an endpoint that has just failed.
+      const picked = pick(x, attempt.index === 0 ? x.session?.wants('endpoint') : undefined)
       if (picked === undefined) {
         on.fail(new GatewayError('noHealthyBackend'))
         return
       }
       const { endpoint, health } = picked
+      x.session?.goesTo('endpoint', tagOf(endpoint.name))
       const watched = { endpoint: endpoint.name, health, rules: settings.health, clock }
       endpoint.at.send(runtime, x, attempt, watchHealth(watched, x, attempt, on))
     },

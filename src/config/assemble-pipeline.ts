@@ -17,11 +17,13 @@ export function assemble(written: readonly Step[], atBackend = false): Pipeline 
   const answering = sorted(unordered, RESPONSE_RANK)
   let timeout: Pipeline['timeout'] = {}
   let retry: Pipeline['retry']
+  let session: Pipeline['session']
   let upstream: UpstreamSettings = {}
   let buffersRequest = 0
   for (const { hooks } of steps) {
     if (hooks.timeout) timeout = { ...timeout, ...hooks.timeout }
     if (hooks.retry) retry = hooks.retry
+    if (hooks.session) session = hooks.session
     if (hooks.upstream) upstream = { ...upstream, ...hooks.upstream }
     if (atBackend) buffersRequest = Math.max(buffersRequest, hooks.buffersRequest ?? 0)
   }
@@ -40,6 +42,7 @@ export function assemble(written: readonly Step[], atBackend = false): Pipeline 
     buffersResponse: strictest(steps),
     timeout,
     retry,
+    session,
     mcpGuards: steps.flatMap(s => s.hooks.mcpGuards ?? []),
     mcpRules: steps.flatMap(s => (s.hooks.mcpAuthorization ? [s.hooks.mcpAuthorization] : [])),
     upstream,

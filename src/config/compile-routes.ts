@@ -1,4 +1,5 @@
 import type { Path } from '../diagnostics/diagnostic.ts'
+import { tagOf } from '../http/facts/pinned-session.ts'
 import { assemble, responseSteps } from './assemble-pipeline.ts'
 import type { BackendCompiler } from './compile-backends.ts'
 import { type Compilation, valueAt } from './compile-context.ts'
@@ -80,6 +81,8 @@ export class RouteCompiler {
       pipeline,
       backends,
       totalWeight: backends.reduce((sum, b) => sum + b.weight, 0),
+      // As written: keys of unnamed backends are positions, which change when one is added.
+      ...(pipeline.session ? { tags: backends.map(b => tagOf(JSON.stringify(b.spec))) } : {}),
     }
   }
 

@@ -53,6 +53,7 @@ export interface Pipeline {
   readonly buffersResponse: Hooks['buffersResponse']
   readonly timeout: { readonly request?: number; readonly backend?: number }
   readonly retry: NonNullable<Hooks['retry']> | undefined
+  readonly session: Hooks['session']
   readonly mcpRules: readonly NonNullable<Hooks['mcpAuthorization']>[]
   readonly mcpGuards: NonNullable<Hooks['mcpGuards']>
   readonly upstream: UpstreamSettings
@@ -83,6 +84,8 @@ export interface Route extends RouteFacts {
   readonly pipeline: Pipeline
   readonly backends: readonly WeightedBackend[]
   readonly totalWeight: number
+  /** Of its backends, in their order, if it has sessions. */
+  readonly tags?: readonly string[]
 }
 
 /** Routes that another route delegates to, with the policies inherited from it. */

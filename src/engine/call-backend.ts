@@ -3,7 +3,7 @@ import { PRIMARY, startSpan } from '../calls/call-record.ts'
 import { wrapRequestBody } from '../calls/request-transforms.ts'
 import { requestBodyHooks, runAttempt } from '../calls/run-policies.ts'
 import { KEPT_FOR_RETRY } from '../config/held-bodies.ts'
-import type { WeightedBackend } from '../config/snapshot.ts'
+import type { Route, WeightedBackend } from '../config/snapshot.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Attempt, Exchange, Reply } from '../http/exchange.ts'
 import type { HeaderList } from '../http/headers.ts'
@@ -20,6 +20,17 @@ import { traceAttempt, traceBackend } from './trace/stages.ts'
 interface Weighted {
   readonly backends: readonly WeightedBackend[]
   readonly totalWeight: number
+}
+
+/** The backend that the client's session stays with, whatever its weight is now, or another. */
+export function pickForSession(route: Route, x: Exchange, runtime: Runtime): WeightedBackend | undefined {
+  const session = route.pipeline.session?.(x)
+  if (!session) return pickBackend(route, runtime)
+  const { tags = [] } = route
+  const kept = tags.indexOf(session.wants('backend') ?? '')
+  const chosen = kept < 0 ? pickBackend(route, runtime) : route.backends[kept]
+  if (chosen) session.goesTo('backend', tags[route.backends.indexOf(chosen)] ?? '')
+  return chosen
 }
 
 /** Weighted random choice; undefined if the route has no backend or all weights are 0. */

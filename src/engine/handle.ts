@@ -8,7 +8,7 @@ import { applyChange } from '../http/field-change.ts'
 import { keepCookiesHere } from '../policies/parts/oidc/cookies.ts'
 import { readBody } from '../policies/parts/request-body.ts'
 import type { Runtime } from '../runtime/runtime.ts'
-import { callBackend, pickBackend } from './call-backend.ts'
+import { callBackend, pickForSession } from './call-backend.ts'
 import type { Downstream } from './downstream.ts'
 import type { Passage, Serving } from './passage.ts'
 import { headOf, mergeQueued, replyFor, replyInDialect } from './respond.ts'
@@ -137,10 +137,10 @@ function checkCoverage(x: Exchange, bind: Bind, listener: Listener): void {
 /** The listener's route, or the one that its route groups lead to. */
 function findRoute(x: Exchange, listener: Listener, serving: Serving, runtime: Runtime) {
   let found = matchRoute(x, listener, listener.origin, serving)
-  let chosen = pickBackend(found.route, runtime)
+  let chosen = pickForSession(found.route, x, runtime)
   while (chosen?.delegates) {
     found = matchRoute(x, chosen.delegates, found.route.origin, serving)
-    chosen = pickBackend(found.route, runtime)
+    chosen = pickForSession(found.route, x, runtime)
   }
   const { route, match } = found
   x.route = route

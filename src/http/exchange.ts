@@ -5,6 +5,7 @@ import type { TraceScope } from '../trace/trace-event.ts'
 import type { Reason } from './errors.ts'
 import type { BackendFacts } from './facts/backend-facts.ts'
 import type { GuardCheck, LlmFacts, TokenLimit } from './facts/llm-facts.ts'
+import type { PinnedSession } from './facts/pinned-session.ts'
 import type { FieldChange } from './field-change.ts'
 import { HeaderList } from './headers.ts'
 
@@ -245,6 +246,7 @@ export class Exchange {
     | { readonly exact?: string; readonly pathPrefix?: string; readonly regex?: { readonly source: string } }
     | undefined
   backend: BackendFacts | undefined
+  session: PinnedSession | undefined
   /** The protocol that the client asks to switch to (`websocket`); undefined for an ordinary request. */
   upgrade: string | undefined
   /** True once a policy has set the authority; the upstream's name no longer overrides it. */

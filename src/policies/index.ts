@@ -33,6 +33,7 @@ import { requestHeaderModifier } from './request-header-modifier.ts'
 import { requestRedirect } from './request-redirect.ts'
 import { responseHeaderModifier } from './response-header-modifier.ts'
 import { retry } from './retry.ts'
+import { sessionPersistence } from './session-persistence.ts'
 import { timeout } from './timeout.ts'
 import { transformations } from './transformations.ts'
 import { a2a } from './upstream/a2a.ts'
@@ -73,6 +74,7 @@ export const trafficPolicies = [
   requestRedirect, // its location is built from the rewritten request
   delay, // only requests that passed are held up
   directResponse, // last: no backend is called
+  sessionPersistence, // its session has chosen the backend
   requestMirror, // copies carry what the backend gets
   http, // how the backend is reached: settings only, so their relative order does not matter
   tcp, // likewise
@@ -93,6 +95,7 @@ export const policyNamed: ReadonlyMap<string, AnyPolicy> = new Map(trafficPolici
 
 /** The order in which policies run on a response; those not listed do not. */
 export const responseOrder: readonly string[] = [
+  'sessionPersistence', // says where the next request goes
   'responseHeaderModifier', // fixed values first, so that expressions see them
   'buffer', // expressions below read the body whole
   'transformations', // may rewrite any response, including local replies

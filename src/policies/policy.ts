@@ -5,6 +5,7 @@ import type { Expression } from '../cel/expression.ts'
 import type { Finding, Origin, Path } from '../diagnostics/diagnostic.ts'
 import type { BodyLimits } from '../http/body-memory.ts'
 import type { Exchange, McpGuard, McpRules } from '../http/exchange.ts'
+import type { PinnedSession } from '../http/facts/pinned-session.ts'
 import type { PathNormalizer } from '../http/path-normalization.ts'
 import type { TlsVersion } from '../http/tls-parameters.ts'
 import type { KeepAlive, Target, TlsOptions, Tunnel } from '../http/transport.ts'
@@ -256,6 +257,8 @@ export interface Hooks extends MomentHooks {
   readonly buffersResponse?: ResponseBuffering
   readonly timeout?: Timeouts
   readonly retry?: RetryRules
+  /** Which backend and endpoint the client's session stays with. */
+  readonly session?: (x: Exchange) => PinnedSession
 }
 
 /** The requests needed to exercise a policy; `gwctl diff` sends them. */

@@ -2,10 +2,11 @@ import { convertCors } from '../../../policies/cors.ts'
 import { defined, type Policies } from '../../../policies/parts/cluster-form.ts'
 import { convertHeaderChanges } from '../../../policies/parts/header-changes.ts'
 import { convertRetry } from '../../../policies/retry.ts'
+import { convertSessionPersistence } from '../../../policies/session-persistence.ts'
 import { asFields, asItems, asText, type Fields } from '../../../schema/untyped.ts'
 import type { MemberContext } from './member-context.ts'
 
-/** The policies of a rule's filters, timeouts and retry. `refused`: a controller rejects the route. */
+/** The policies of a rule's filters, timeouts, retry and session. `refused`: a controller rejects the route. */
 export function rulePolicies(
   rule: Fields,
   ctx: MemberContext,
@@ -25,8 +26,12 @@ export function rulePolicies(
   const retry = asFields(rule.retry)
   const retries = retry && convertRetry(retry, ctx)
   if (retry && retries) out.policies.retry = ctx.work.keep(retries, retry)
-  if (rule.sessionPersistence !== undefined) {
-    ctx.work.lose(ctx.work.from(rule, ctx.holder), 'session persistence is not carried over')
+  const session = asFields(rule.sessionPersistence)
+  if (session) {
+    const { namespace, name } = ctx.holder
+    const index = ctx.work.from(rule, ctx.holder).path.at(-1)
+    const converted = convertSessionPersistence(session, `${namespace}/${name}/${asText(rule.name) ?? index}`)
+    out.policies.sessionPersistence = ctx.work.keep(converted, session)
   }
   return out
 }
