@@ -37,7 +37,9 @@ interface KeptEvent {
 /** The events of a session's streams, by ids unique in the session: `Last-Event-ID` resumes a stream where it broke. */
 export class EventLogs {
   readonly #options: EventLogsOptions
+  /** Those with an event that a client may resume after. */
   readonly #logs = new Map<string, EventLog>()
+  #bytes = 0
   #serial = 0
 
   constructor(options: EventLogsOptions) {
@@ -46,12 +48,8 @@ export class EventLogs {
 
   /** `position`: where it begins. `primes`: the client accepts events without data. */
   begin(position: StreamPosition, primes: boolean): EventLog {
-    const { nonce, clock, signing } = this.#options
-    const name = `${nonce}${(this.#serial++).toString(36)}`
-    const log = new EventLog({ name, position, primes, clock, signing: signing(), grown: () => this.#trim() })
-    this.#logs.set(log.name, log)
-    this.#trim()
-    return log
+    const name = `${this.#options.nonce}${(this.#serial++).toString(36)}`
+    return new EventLog(name, position, primes, this.#options, (log, bytes) => this.#changed(log, bytes))
   }
 
   /** The stream of an event id, if all later events are still kept. */
@@ -75,18 +73,26 @@ export class EventLogs {
     this.#logs.clear()
   }
 
+  #changed(log: EventLog, bytes: number): void {
+    this.#bytes += bytes
+    if (bytes < 0) return
+    this.#logs.set(log.name, log)
+    this.#trim()
+  }
+
   /** Drops finished streams first, then the oldest. One that a client may resume is kept, without its events. */
   #trim(): void {
-    let bytes = 0
-    for (const log of this.#logs.values()) bytes += log.bytes
-    if (bytes <= MAX_BYTES && this.#logs.size <= MAX_LOGS) return
+    if (!this.#isFull) return
     const oldest = [...this.#logs.values()]
     for (const log of [...oldest.filter(({ over }) => over), ...oldest.filter(({ over }) => !over)]) {
-      if (bytes <= MAX_BYTES && this.#logs.size <= MAX_LOGS) return
-      bytes -= log.bytes
+      if (!this.#isFull) return
       log.forget()
       if (log.over || !log.left) this.#logs.delete(log.name)
     }
+  }
+
+  get #isFull(): boolean {
+    return this.#bytes > MAX_BYTES || this.#logs.size > MAX_LOGS
   }
 }
 
@@ -95,32 +101,36 @@ class EventLog implements EventKeeper {
   readonly name: string
   readonly request: RequestId | undefined
   /** The last event of each target's own stream. */
-  readonly targets: Map<string, string>
+  targets: ReadonlyMap<string, string>
   readonly prime: (() => Buffer) | undefined
   live: Answer | undefined
-  bytes = 0
   over = false
-  readonly #clock: Clock
-  readonly #signing: Signing
-  readonly #grown: () => void
+  readonly #options: EventLogsOptions
+  readonly #changed: (log: EventLog, bytes: number) => void
   #position: string | undefined
   #events: KeptEvent[] = []
+  #bytes = 0
   #next = 1
   #timer: Timer | undefined
   #given: (() => void)[] = []
 
-  constructor({ name, position, primes, clock, signing, grown }: EventLogOptions) {
+  constructor(
+    name: string,
+    position: StreamPosition,
+    primes: boolean,
+    options: EventLogsOptions,
+    changed: (log: EventLog, bytes: number) => void,
+  ) {
     this.name = name
     this.request = position.request
-    this.targets = new Map(position.targets)
+    this.targets = position.targets
     this.prime = primes ? () => this.#keep(Buffer.from(`retry: ${RETRY}\ndata: `), EMPTY) : undefined
-    this.#clock = clock
-    this.#signing = signing
-    this.#grown = grown
+    this.#options = options
+    this.#changed = changed
   }
 
   at(target: string, event: string): void {
-    this.targets.set(target, event)
+    this.targets = new Map(this.targets).set(target, event)
     this.#position = undefined
   }
 
@@ -140,12 +150,14 @@ class EventLog implements EventKeeper {
   #keep(start: Buffer, data: Buffer, last = false): Buffer {
     const number = this.#next++
     // The final event needs no position: nothing follows it.
-    if (!last) this.#position ??= encodePosition(this, this.#signing) ?? ''
+    if (!last) this.#position ??= encodePosition(this, this.#options.signing()) ?? ''
     const position = last || this.#position === '' ? '' : `.${this.#position}`
     const frame = Buffer.concat([Buffer.from(`id: ${this.name}-${number}${position}\n`), start, data, END])
+    // A client that has missed the only event has no id to ask for it.
+    if (last && number === 1) return frame
     this.#events.push({ number, frame })
-    this.bytes += frame.length
-    this.#grown()
+    this.#bytes += frame.length
+    this.#changed(this, frame.length)
     return frame
   }
 
@@ -168,7 +180,7 @@ class EventLog implements EventKeeper {
 
   leave(): void {
     this.live = undefined
-    this.#timer ??= this.#clock.after(PATIENCE, () => this.drop())
+    this.#timer ??= this.#options.clock.after(PATIENCE, () => this.drop())
   }
 
   onGivenUp(then: () => void): void {
@@ -190,18 +202,11 @@ class EventLog implements EventKeeper {
   }
 
   forget(): void {
+    const bytes = this.#bytes
     this.#events = []
-    this.bytes = 0
+    this.#bytes = 0
+    if (bytes > 0) this.#changed(this, -bytes)
   }
-}
-
-interface EventLogOptions {
-  readonly name: string
-  readonly position: StreamPosition
-  readonly primes: boolean
-  readonly clock: Clock
-  readonly signing: Signing
-  readonly grown: () => void
 }
 
 const START = Buffer.from('event: message\ndata: ')
