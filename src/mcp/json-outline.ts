@@ -79,7 +79,7 @@ class Scanner {
     at = this.skipSpace(at + 1)
     while (this.#text[at] === QUOTE) {
       const keyEnd = stringEnd(this.#text, at)
-      const key = JSON.parse(this.#text.toString('utf8', at, keyEnd)) as string
+      const key = memberName(this.#text.toString('utf8', at, keyEnd))
       const folded = key.toLowerCase()
       if (seen.has(folded)) throw new Refused(`duplicate field \`${key.slice(0, 64)}\``)
       seen.add(folded)
@@ -119,6 +119,10 @@ class Scanner {
       at++
     }
   }
+}
+
+function memberName(quoted: string): string {
+  return quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1)
 }
 
 /** From an opening quote to the position after the closing one. */

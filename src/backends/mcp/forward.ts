@@ -102,17 +102,20 @@ function replySink(
 
 /** Whether bytes that nobody parses hold a reply to that request, as serializers write its id. */
 function seekId(id: RequestId): { look(chunk: Buffer): void; readonly seen: boolean } {
-  const words = [':', ': '].map(colon => Buffer.from(`"id"${colon}${JSON.stringify(id)}`))
-  const split = Math.max(...words.map(({ length }) => length)) - 1
+  const text = JSON.stringify(id)
+  const words = [`"id":${text}`, `"id": ${text}`]
+  const split = text.length + 5
   let end: Buffer = EMPTY
   // Serializers differ in how they write other characters.
   let seen = typeof id === 'string' && !/^[\w .:-]*$/.test(id)
   return {
     look(chunk) {
       if (seen) return
-      const seam = Buffer.concat([end, chunk.subarray(0, split)])
-      seen = words.some(word => chunk.includes(word) || seam.includes(word))
-      end = Buffer.from((chunk.length < split ? seam : chunk).subarray(-split))
+      const seam = end.length === 0 ? chunk : Buffer.concat([end, chunk.subarray(0, split)])
+      seen = words.some(
+        word => chunk.includes(word, 0, 'latin1') || (seam !== chunk && seam.includes(word, 0, 'latin1')),
+      )
+      if (!seen) end = Buffer.from((chunk.length < split ? seam : chunk).subarray(-split))
     },
     get seen() {
       return seen
