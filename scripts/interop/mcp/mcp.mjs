@@ -114,7 +114,7 @@ function section() {
   const body = rows.map(({ name, ...cells }) => `| ${name} | ${ERAS.map(era => cells[era]).join(' | ')} |\n`)
   return `## MCP
 
-The scored scenarios of \`@modelcontextprotocol/conformance\` 0.2.0-alpha.12, against the server of these trials and through the gateway. A dead target has to score what a closed port does. What cannot pass: a server of sessions gives its questions no names, which two scenarios of 2026-07-28 ask for; and a client that the target sends to an authorization server asks it for the resource that it talks to, the gateway, where seven scenarios wait for the address of the suite, and an eighth for a foreign one.
+The scored scenarios of \`@modelcontextprotocol/conformance\` 0.2.0-alpha.12, against the server of these trials and through the gateway. A dead target has to score what a closed port does. What cannot pass: a server of sessions gives its questions no names, which two scenarios of 2026-07-28 ask for; and a client that the target sends to an authorization server asks it for the resource that it talks to, the gateway, where seven scenarios wait for the address of the suite, and an eighth for a foreign one. Nor could the gateway act as that server and ask for the suite's address: the server names itself in its redirect to the client (RFC 9207), which passes no gateway, and clients refuse any name but that of the server whose metadata they read.
 
 ${head}${body.join('')}`
 }
