@@ -13,7 +13,7 @@ const { values } = parseArgs({
 })
 const [connections, slow] = [values.connections, values.slow].map(Number)
 /** KB of resident memory for each connection. */
-const LIMIT = 40
+const LIMITS = { 'HTTP/1.1': 10, 'HTTP/2': 40 }
 const BATCH = 200
 
 function fail(reason) {
@@ -76,7 +76,7 @@ async function measure(kind, gateway, count, open) {
   )
   const reply = await ask(gateway.port)
   if (held !== count) fail('connections were closed')
-  if ((after.rss - before.rss) / count / 1024 > LIMIT) fail(`more than ${LIMIT} KB for each`)
+  if ((after.rss - before.rss) / count / 1024 > LIMITS[kind]) fail(`more than ${LIMITS[kind]} KB for each`)
   if (reply.status !== 200) fail(`a request was answered with ${reply.status}`)
   for (const socket of sockets) socket.destroy()
   // One more may be where the memory was asked for.

@@ -55,6 +55,15 @@ test('--version prints the version of the package, on the fast path and behind o
   expect(await gwctl(['--version', '-q'])).toEqual(expected)
 })
 
+test('run limits the memory of short-lived objects, unless the caller does', async () => {
+  const shown = "data:text/javascript,console.log(process.execArgv.filter(option => option.startsWith('--max')).join())"
+  const options = async (...args: readonly string[]) =>
+    (await gwctl(args.slice(-1), ['--import', shown, ...args.slice(0, -1)])).stdout.split('\n').slice(0, -1)
+  expect(await options('run')).toEqual(['', '--max-semi-space-size=8'])
+  expect(await options('--max-semi-space-size=16', 'run')).toEqual(['--max-semi-space-size=16'])
+  expect((await options('version'))[0]).toBe('')
+})
+
 test('a command runs from the build', async () => {
   const { code, stdout } = await gwctl(['version', '-o', 'json'])
   expect(code).toBe(0)
