@@ -231,7 +231,17 @@ async function settled(call) {
 function startReplica(kubeconfig) {
   const started = performance.now()
   const addresses = { ADMIN_ADDR: '127.0.0.1:0', STATS_ADDR: '127.0.0.1:0', READINESS_ADDR: '127.0.0.1:0' }
-  const args = [join(root, 'bin/run.js'), 'run', '--kube', '--kubeconfig', kubeconfig, '--gateway-class', 'churn']
+  const collecting = ['--expose-gc', '--import', new URL('../../soak/collect-often.mjs', import.meta.url).href]
+  const args = [
+    ...collecting,
+    join(root, 'bin/run.js'),
+    'run',
+    '--kube',
+    '--kubeconfig',
+    kubeconfig,
+    '--gateway-class',
+    'churn',
+  ]
   const child = spawn(process.execPath, args, {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { ...env, ...addresses, CONNECTION_MIN_TERMINATION_DEADLINE: '0s', RUST_LOG: 'info,request=off' },
@@ -281,11 +291,16 @@ function say(line) {
 }
 
 function record({ minutes, changes, median, p99, outage: failed }, version) {
-  const at = Array.from({ length: 5 }, (_, i) => minutes[Math.round((i * (minutes.length - 1)) / 4)])
-  const heaps = at.map(({ heap }) => `${heap} MB`).join(', ')
+  const quarter = minutes.length / 4
+  const heaps = [0, 1, 2, 3]
+    .map(i =>
+      minutes.slice(Math.floor(i * quarter), Math.max(1, Math.floor((i + 1) * quarter))).map(({ heap }) => heap),
+    )
+    .map(part => `${Math.min(...part)} MB`)
+    .join(', ')
   const text = `## A cluster that changes
 
-\`npm run interop:churn\`: \`gwctl run --kube\` beside kube-apiserver ${version} with ${ROUTES} HTTPRoutes, ${changes} changes in ${minutes.length} minutes: routes, their backends, endpoints, routes that come and go. Smallest heap of the first minute, of those at a quarter, the half and three quarters of the time, and of the last: ${heaps}; resident memory at most ${Math.max(...minutes.map(({ rss }) => rss))} MB. A change was served ${median} ms after the API server had taken it (median; 99th percentile ${p99} ms), on a machine that was busy otherwise. Meanwhile the API server was away for ten seconds, and ${failed} requests failed; another replica took the Lease for 30 seconds, and no status was written. In the end, every route had the status of its last generation.
+\`npm run interop:churn\`: \`gwctl run --kube\` beside kube-apiserver ${version} with ${ROUTES} HTTPRoutes, ${changes} changes in ${minutes.length} minutes: routes, their backends, endpoints, routes that come and go. Smallest heap in each quarter of the time: ${heaps}; resident memory at most ${Math.max(...minutes.map(({ rss }) => rss))} MB. A change was served ${median} ms after the API server had taken it (median; 99th percentile ${p99} ms), on a machine that was busy otherwise. Meanwhile the API server was away for ten seconds, and ${failed} requests failed; another replica took the Lease for 30 seconds, and no status was written. In the end, every route had the status of its last generation.
 `
   return replaceSection(join(root, 'docs/interop.md'), 'churn', 'npm run interop:churn -- --record', text)
 }
