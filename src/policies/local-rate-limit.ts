@@ -1,5 +1,6 @@
 // Token buckets of this replica, by requests or LLM tokens (specification, Rate limit types and Rate limiting semantics).
 
+import { placeText } from '../diagnostics/diagnostic.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
 import type { BudgetHolder, Clock } from '../runtime/runtime.ts'
@@ -129,12 +130,12 @@ function openLimit(spec: Limit, index: number, ctx: CompileContext): OpenLimit {
   const rate = rateOf(spec)
   const bucket = new Bucket(rate, ctx.memory(`bucket ${index}`, BUCKET_BYTES), clock.mono())
   const countsTokens = spec.tokens !== undefined || spec.type === 'tokens'
-  const { file, line } = ctx.originOf([index])
+  const at = placeText(ctx.originOf([index]))
   ctx.state(
     `budget ${index}`,
     (): BudgetHolder => ({
       budget: () => ({
-        at: `${file}:${line}`,
+        at,
         limit: ctx.identity,
         counts: countsTokens ? 'tokens' : 'requests',
         capacity: rate.capacity,

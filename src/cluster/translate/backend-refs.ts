@@ -29,7 +29,7 @@ export function resolveRef(ref: Fields, from: Resource, work: Work): ResolvedRef
   const group = typeof ref.group === 'string' ? ref.group : ''
   const name = asText(ref.name) ?? ''
   const namespace = asText(ref.namespace) ?? from.namespace ?? ''
-  if (kind === 'ProxyModel' && name === '*') return { kind }
+  if (kind === 'ProxyModel' && group !== '' && name === '*' && from.kind.kind === 'HTTPRoute') return { kind }
   const known = isKnown(kind, group, from)
   if (!known) {
     const message = `referencing unsupported backendRef: group "${group}" kind "${asText(ref.kind) ?? 'Service'}"`

@@ -1,3 +1,4 @@
+import { placeText } from '../../diagnostics/diagnostic.ts'
 import { collectRequests, type Unreadable } from './recorded-requests.ts'
 import type { Recording } from './recording.ts'
 import type { RequestTrace, Step } from './state.ts'
@@ -94,7 +95,7 @@ function endOf({ end, steps }: RequestTrace): number {
 
 function stepOf({ event, label, text }: Step, pid: number, tid: number, begin: number): TimelineEvent {
   const { at, from, origins, severity } = event
-  const args = { text, severity, at: origins.map(({ file, line }) => `${file}:${line}`) }
+  const args = { text, severity, at: origins.map(placeText) }
   if (from === undefined) return { ph: 'i', s: 't', name: label, pid, tid, ts: begin + at, args }
   return { ph: 'X', name: label, pid, tid, ts: begin + from, dur: at - from, args }
 }

@@ -61,5 +61,5 @@ export function plainLines({ which, fields, decision }: WrongWords): string[] {
 }
 
 export function decisionLine({ text, file, line }: NonNullable<WrongWords['decision']>): string {
-  return `decided by ${text}${file === undefined ? '' : `  ${file}:${line}`}`
+  return `decided by ${text}${file === undefined ? '' : `  ${line ? `${file}:${line}` : file}`}`
 }
