@@ -3,7 +3,7 @@ import type { WholeReply } from '../calls/dispatch.ts'
 import { urlCallee } from '../calls/url-callee.ts'
 import { GatewayError } from '../http/errors.ts'
 import type { Exchange } from '../http/exchange.ts'
-import type { TlsOptions } from '../http/transport.ts'
+import type { Target, TlsOptions } from '../http/transport.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 
 /** An authorization server's metadata (RFC 8414, OpenID Connect Discovery), as published. */
@@ -21,6 +21,8 @@ export interface ProviderCall {
   /** Others await it too: it continues if the client disconnects. */
   readonly shared?: boolean
   readonly tls?: TlsOptions | undefined
+  /** For an address that no configuration names. */
+  readonly permits?: Target['permits'] | undefined
 }
 
 /** ms for each call, including its body. */
@@ -30,7 +32,7 @@ const MAX_REPLY = 1024 * 1024
 
 /** Throws GatewayError if no response arrives. */
 export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: Exchange): Promise<WholeReply> {
-  const { scope, what, method, fields = [], body, shared = false, tls } = call
+  const { scope, what, method, fields = [], body, shared = false, tls, permits } = call
   const request = {
     scope,
     shared,
@@ -43,7 +45,7 @@ export function callProvider(at: URL, call: ProviderCall, runtime: Runtime, x?: 
     timeout: TIMEOUT,
   } as const
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
-  return ask(urlCallee(at, runtime, tls), request, bytes, MAX_REPLY, runtime, x)
+  return ask(urlCallee(at, runtime, tls, permits), request, bytes, MAX_REPLY, runtime, x)
 }
 
 /** A response body that is a JSON object. Throws an Error that does not quote it. */
@@ -71,16 +73,16 @@ const PAUSE = 5_000
 export class MetadataCache {
   readonly #issuer: string
   readonly #documents: readonly URL[]
-  readonly #tls: TlsOptions | undefined
+  readonly #how: Pick<ProviderCall, 'tls' | 'permits'>
   #known: ProviderMetadata | undefined
   #askedAt = Number.NEGATIVE_INFINITY
   #failure: unknown
   #pending: Promise<ProviderMetadata> | undefined
 
-  constructor(issuer: string, documents: readonly URL[], tls?: TlsOptions) {
+  constructor(issuer: string, documents: readonly URL[], how: Pick<ProviderCall, 'tls' | 'permits'> = {}) {
     this.#issuer = issuer
     this.#documents = documents
-    this.#tls = tls
+    this.#how = how
   }
 
   /** Throws GatewayError. */
@@ -111,7 +113,7 @@ export class MetadataCache {
     const problems: string[] = []
     for (const at of this.#documents) {
       try {
-        const call = { scope, what: 'discovery', method: 'GET', shared: true, tls: this.#tls } as const
+        const call = { scope, what: 'discovery', method: 'GET', shared: true, ...this.#how } as const
         const reply = await callProvider(at, call, runtime, x)
         if (reply.status !== 200) throw new Error(`status ${reply.status}`)
         this.#known = metadataIn(jsonObjectIn(reply), this.#issuer)

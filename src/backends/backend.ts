@@ -26,6 +26,8 @@ export interface Backend {
   health?(): unknown
   /** The lock file of reviewed tools, and the current tools of its targets. Rejects with a Failure. */
   readonly toolLock?: { readonly file: string; read(): Promise<ReadonlyMap<string, Tools>> }
+  /** Paths at which it serves pages to browsers, and nothing else. All others need a user (MCP, `signIn`). */
+  readonly signInPaths?: readonly string[]
   /** The longest request body in bytes that it buffers; unset for none. */
   readonly holdsRequest?: number
   /** Failed attempts may be repeated: the request body is still available. */

@@ -10,8 +10,13 @@ import { NO_STEPS } from './step.ts'
 const CONNECT_TIMEOUT = 10_000
 
 /** The server at a URL from a document or a policy: no policies are attached to it. */
-export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'>, tls?: TlsOptions): Callee {
-  const target = urlTarget(address, tls)
+export function urlCallee(
+  address: URL,
+  { transport }: Pick<Runtime, 'transport'>,
+  tls?: TlsOptions,
+  permits?: Target['permits'],
+): Callee {
+  const target = urlTarget(address, tls, permits)
   return {
     name: address.host,
     key: target.key,
@@ -33,16 +38,20 @@ export function urlCallee(address: URL, { transport }: Pick<Runtime, 'transport'
   }
 }
 
-/** `tls`: options for an https URL; if unset, verified against the system's trust store. */
-export function urlTarget(address: URL, tls?: TlsOptions): Target {
+/**
+ * `tls`: options for an https URL; if unset, verified against the system’s trust store. `permits`: for an address that
+ * others chose.
+ */
+export function urlTarget(address: URL, tls?: TlsOptions, permits?: Target['permits']): Target {
   const secure = address.protocol === 'https:'
   const host = address.hostname.replace(/^\[|\]$/g, '')
   return {
-    key: `url ${address.origin}${secure && tls ? ` ${hash('sha256', JSON.stringify(tls), 'base64url')}` : ''}`,
+    key: `url ${address.origin}${secure && tls ? ` ${hash('sha256', JSON.stringify(tls), 'base64url')}` : ''}${permits ? ' guarded' : ''}`,
     host,
     port: address.port === '' ? (secure ? 443 : 80) : Number(address.port),
     connectTimeout: CONNECT_TIMEOUT,
     named: ipVersion(host) === 0,
     ...(secure ? { tls: tls ?? {} } : {}),
+    ...(permits ? { permits } : {}),
   }
 }

@@ -5,6 +5,7 @@ import type { Origin, Path } from '../diagnostics/diagnostic.ts'
 import { frontendPolicies } from '../policies/index.ts'
 import type { FrontendSettings, ProxyProtocolSettings } from '../policies/policy.ts'
 import { assemble, responseSteps } from './assemble-pipeline.ts'
+import { checkSignIns } from './check-sign-ins.ts'
 import { BackendCompiler } from './compile-backends.ts'
 import { type Compilation, valueAt, writtenPath } from './compile-context.ts'
 import { PolicyCompiler, type PolicyLevel } from './compile-policies.ts'
@@ -147,7 +148,7 @@ function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSet
     levels.push({ specs: plan.policies, path: plan.policiesPath, on: 'listener', identity: `listener:${plan.key}` })
   reportUnserved(plan, all.c)
   const tls = plan.tls && compileTls(plan.tls, plan.protocol, frontend, all.c)
-  return {
+  const listener: Listener = {
     key: plan.key,
     name: plan.name,
     namespace: plan.namespace,
@@ -164,6 +165,8 @@ function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSet
       route.kind === 'tcp' ? all.tcpRoutes.compile(route.spec, route.position, parent, plan.protocol) : [],
     ),
   }
+  checkSignIns(listener, plan.routes, all.c)
+  return listener
 }
 
 function compileRoute(
@@ -172,6 +175,7 @@ function compileRoute(
   all: Compilers,
 ): Route | undefined {
   if (plan.kind === 'route') return all.routes.compile(plan.spec, plan.position, parent)
+  if (plan.kind === 'sign-in') return compileSignInRoute(plan.paths, parent, all)
   return compileSectionRoute(plan.kind, plan.prefixes, parent, all)
 }
 
@@ -193,7 +197,30 @@ function compileSectionRoute(
     path,
   )
   const atBackend: Pipeline = assemble(all.policies.steps(levels, 'backend'), true)
-  const backend = compileSection(kind, atBackend, all)
+  const matches = prefixes.map(pathPrefix => ({ path: { pathPrefix }, headers: [], query: [] }))
+  return sectionRoute({ kind, name, matches, levels, atBackend }, parent, all)
+}
+
+/** The pages on which users of the `mcp` section sign in at its targets. */
+function compileSignInRoute(paths: readonly string[], parent: RouteParent, all: Compilers): Route {
+  const matches = paths.map(exact => ({ path: { exact }, headers: [], query: [] }))
+  return sectionRoute({ kind: 'mcp', name: 'sign-in', matches, levels: [], atBackend: assemble([], true) }, parent, all)
+}
+
+interface SectionRoute {
+  readonly kind: 'llm' | 'mcp'
+  readonly name: string
+  readonly matches: Route['matches']
+  readonly levels: readonly PolicyLevel[]
+  readonly atBackend: Pipeline
+}
+
+function sectionRoute(
+  { kind, name, matches, levels, atBackend }: SectionRoute,
+  parent: RouteParent,
+  all: Compilers,
+): Route {
+  const path: Path = [kind]
   const pipeline = assemble(all.policies.steps(levels, 'request'))
   const origin = all.c.document.origin(path)
   return {
@@ -203,13 +230,13 @@ function compileSectionRoute(
     ruleName: undefined,
     origin,
     hostnames: [],
-    matches: prefixes.map(pathPrefix => ({ path: { pathPrefix }, headers: [], query: [] })),
+    matches,
     shownMatches: [],
     pipeline,
     backends: [
       {
         weight: 1,
-        backend,
+        backend: compileSection(kind, atBackend, all),
         pipeline: atBackend,
         ...responseSteps(pipeline, atBackend),
         spec: valueAt(all.c.redacted, path),

@@ -25,6 +25,8 @@ export type RoutePlan =
   | { readonly kind: 'tcp'; readonly spec: TcpRouteSection; readonly position: number }
   /** `prefixes`: the paths it is mounted under; `/` when it has the listener to itself. */
   | { readonly kind: 'mcp' | 'llm'; readonly prefixes: readonly string[] }
+  /** Where users of the `mcp` section sign in at its targets: browsers have no credential of its policies. */
+  | { readonly kind: 'sign-in'; readonly paths: readonly string[] }
 
 export interface BindPlan {
   readonly port: number
@@ -266,9 +268,12 @@ function attachSection(
   if (!section) return
   const attaches =
     section.gateways !== undefined || (section.port === undefined && !hasTls(section) && gateways.has('default'))
+  const paths = kind === 'mcp' ? signInPaths(config.mcp) : []
+  const signIns = paths.length === 0 ? [] : [{ kind: 'sign-in', paths } as const]
   if (attaches) {
     const prefixes = kind === 'mcp' ? MCP_PREFIXES : ['/']
-    for (const listener of listenersFor(section.gateways, [kind], gateways, c)) listener.routes.push({ kind, prefixes })
+    for (const listener of listenersFor(section.gateways, [kind], gateways, c))
+      listener.routes.push({ kind, prefixes }, ...signIns)
     return
   }
   const port = section.port ?? (kind === 'llm' ? LLM_PORT : MCP_PORT)
@@ -285,8 +290,12 @@ function attachSection(
     policies: undefined,
     policiesPath: [kind],
     path: [kind],
-    routes: [{ kind, prefixes: ['/'] }],
+    routes: [{ kind, prefixes: ['/'] }, ...signIns],
   })
+}
+
+function signInPaths(section: Standalone['mcp']): readonly string[] {
+  return [...new Set(section?.targets.flatMap(({ signIn }) => signIn?.redirectURI.pathname ?? []))]
 }
 
 function hasTls(section: object): boolean {

@@ -167,6 +167,11 @@ export const CODES = {
     'route attaches to nothing',
     'The parent does not accept the route, model or ListenerSet: its hostnames, kind or namespace do not match.',
   ),
+  GW405: entry(
+    'error',
+    'users that no policy identifies',
+    'Users sign in at an MCP target (`signIn`), so that each call carries the token of whoever makes it. No policy of the route says who that is, so every call is refused. Add `mcpAuthentication`, `jwtAuth`, `apiKey`, `basicAuth` or `oidc`. A route without one may serve the sign-in pages alone: match the exact path of `redirectURI`.',
+  ),
   GW501: entry(
     'warning',
     'route never reached',
@@ -535,7 +540,7 @@ export const CODES = {
   GW592: entry(
     'warning',
     'sign-in that does not come back safely',
-    'The provider redirects browsers to the `redirectURI` of `oidc`. Either no match of the route accepts its path, so sign-ins never complete; or it is plain HTTP to another machine, where anyone on the network path can read codes and cookies. Add a match, or write `https://`.',
+    'The provider redirects browsers to the `redirectURI` of `oidc`, or of `signIn` of an MCP target. Either no match accepts its path (for a target: on a route that lets browsers in), so sign-ins never complete; or it is plain HTTP to another machine, where anyone on the network path can read codes and cookies. Add a match, or write `https://`.',
   ),
   GW593: entry(
     'warning',

@@ -10,6 +10,9 @@ export const HEADER_MISMATCH = -32020
 export const MISSING_CAPABILITY = -32021
 export const UNSUPPORTED_VERSION = -32022
 
+/** The user must open a URL first (MCP 2025-11-25). */
+export const URL_ELICITATION_REQUIRED = -32042
+
 export interface RpcError {
   readonly code: number
   readonly message: string

@@ -54,6 +54,17 @@ test('docs/mcp-authentication.md shows how to prove whose token a target gets', 
   expect([failed.code, failed.out]).toEqual([1, expect.stringContaining('upstream.header.authorization')])
 })
 
+test('docs/mcp-sign-in.md shows how to prove whose token a target gets', async () => {
+  expect(filesOf('mcp-sign-in.md')).toEqual(['users.yaml', 'users.gwtest.yaml'])
+  expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 4 passed') })
+  const config = readFileSync(join(folder, 'users.yaml'), 'utf8')
+  const shared = config.replace(/signIn: .*/, 'policies: {backendAuth: {key: one-for-all}}')
+  expect(shared).not.toBe(config)
+  writeFileSync(join(folder, 'users.yaml'), shared)
+  const failed = await gwctl(folder)
+  expect([failed.code, failed.out]).toEqual([1, expect.stringContaining('upstream.header.authorization')])
+})
+
 test('docs/refusals.md shows what clients are told', async () => {
   expect(filesOf('refusals.md')).toEqual(['refusals.yaml', 'refusals.gwtest.yaml'])
   expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 2 passed'), err: '' })

@@ -38,6 +38,7 @@ export function policyNames(names: readonly string[]): Vocabulary {
     elsewhere: {
       'src/backends/ai/llm-schema.ts': 'fields of a model that are policies of its calls',
       'src/backends/mcp/index.ts': 'what of it is not served on an MCP target',
+      'src/backends/mcp/sign-in/sign-ins.ts': 'the field for the TLS of an authorization server has its name',
       'src/cel/': 'variables of expressions, some of which are called like the policy that sets them',
       'src/cluster/kinds/grpc-route.ts': 'filters, in the words of the Gateway API',
       'src/cluster/kinds/http-route.ts': 'filters, in the words of the Gateway API',

@@ -21,6 +21,17 @@ export interface AssertionSettings {
   readonly certificate: Readonly<Record<string, unknown>>
 }
 
+/** `methods`: those that the server supports (RFC 8414), if it says so. */
+export function clientFor(
+  { id, secret }: { readonly id: string; readonly secret: string | undefined },
+  methods: unknown,
+): OAuthClient {
+  if (secret === undefined) return { method: 'clientSecretPost', id, secret }
+  const known: readonly unknown[] = Array.isArray(methods) ? methods : ['client_secret_basic']
+  const usual = known.includes('client_secret_basic') || !known.includes('client_secret_post')
+  return { method: usual ? 'clientSecretBasic' : 'clientSecretPost', id, secret }
+}
+
 /** s; short, since the server reads an assertion at once. */
 const ASSERTION_LIFE = 300
 const JWT_BEARER = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'

@@ -1,6 +1,7 @@
 import type { Exchange } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import type { Notification, Request, RequestId, Response } from '../../mcp/message.ts'
+import type { Need } from './sign-in/need.ts'
 
 /** A sink for messages, with back-pressure. */
 export interface Flow {
@@ -18,6 +19,8 @@ export interface TargetFailure {
   readonly down: boolean
   /** The message was not delivered, or the connection broke. */
   readonly unreachable?: boolean
+  /** The user has to sign in at the target first. */
+  readonly need?: Need
 }
 
 /** The events of a call: any number of messages, then exactly one of `reply` and `fail`. */

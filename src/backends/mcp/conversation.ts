@@ -1,4 +1,5 @@
 import type { Request } from '../../mcp/message.ts'
+import type { ClientFacts } from '../../mcp/request-meta.ts'
 import type { Answer } from './answer.ts'
 import type { Calls } from './call.ts'
 import type { Era } from './eras/era.ts'
@@ -9,6 +10,8 @@ export interface Conversation {
   readonly era: Era
   readonly targets: Targets
   readonly calls: Calls
+  /** What the client has said of itself. */
+  readonly facts: ClientFacts
   /** The client's stream for unsolicited messages, if it has one. */
   readonly stream?: Answer | undefined
   /** Sets the handshake with targets, including those that reconnect. */

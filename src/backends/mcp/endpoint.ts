@@ -37,7 +37,8 @@ export class McpEndpoint {
       refuseForeign(on)
       return
     }
-    const { metadata, runtime } = this.#setup
+    const { metadata, runtime, signIns } = this.#setup
+    if (signIns.some(pages => pages.serve(x, on))) return
     if (metadata?.serve(x, on)) return
     const answer = new Answer(x, metadata ? metadata.around(x, on) : on, runtime.clock)
     if (this.#setup.targets.length === 0) {

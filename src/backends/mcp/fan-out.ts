@@ -16,6 +16,8 @@ import type { Link } from './targets.ts'
 export interface Reached {
   readonly link: Link
   readonly response: Response
+  /** The gateway's, in place of a target that the user has not signed in to. */
+  readonly standsIn?: true
 }
 
 export interface FanOut {
@@ -26,6 +28,8 @@ export interface FanOut {
   readonly failClosed: boolean
   request(link: Link): Request
   message(link: Link, message: Request | Notification): void
+  /** In place of a target that the user has not signed in to; if unset or undefined, that is a failure. */
+  standIn?(link: Link): JsonObject | undefined
   /** The request is itself the handshake; otherwise targets that are not ready are connected first. */
   readonly greets: boolean
 }
@@ -41,6 +45,7 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
   const { links, answer } = plan
   const { targets, calls } = plan.conversation
   const replies = new Map<Link, Response>()
+  const standIns = new Set<Link>()
   let missing = links.length
   let first: FanOutFailure | undefined
   let over = false
@@ -52,13 +57,21 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
     if (over) return
     over = true
     for (const cancel of cancels) cancel()
-    done(inOrder(links, replies), failed)
+    done(inOrder(links, replies, standIns), failed)
   }
   const settle = (failed?: FanOutFailure): void => {
     first ??= failed
     missing--
     if (failed && plan.failClosed) finish(failed)
     else if (missing === 0) finish(replies.size === 0 ? first : undefined)
+  }
+  const lost = (link: Link, failure: TargetFailure): void => {
+    const instead = failure.need && plan.standIn?.(link)
+    if (instead) {
+      standIns.add(link)
+      replies.set(link, replyOf(0, instead))
+    }
+    settle(instead ? undefined : { failure })
   }
   /** The target may be of another era. */
   const refused = (link: Link, failed: FanOutFailure): void => {
@@ -78,7 +91,7 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
     const start = (failure?: TargetFailure): void => {
       if (over) return
       if (failure || !link.connection) {
-        settle({ failure: failure ?? { message: 'the target is down', down: true } })
+        lost(link, failure ?? { message: 'the target is down', down: true })
         return
       }
       const request = plan.request(link)
@@ -92,10 +105,10 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
           replies.set(link, response)
           settle()
         },
-        fail: lost => {
-          if (plan.greets && isRefusal(lost)) return refused(link, { failure: lost })
-          settle({ failure: lost })
-          if (plan.greets) targets.down(link, lost)
+        fail: failure => {
+          if (plan.greets && isRefusal(failure)) return refused(link, { failure })
+          lost(link, failure)
+          if (plan.greets && !failure.need) targets.down(link, failure)
         },
       })
     }
@@ -104,10 +117,10 @@ export function fanOut(plan: FanOut, done: (reached: readonly Reached[], failed?
   }
 }
 
-function inOrder(links: readonly Link[], replies: ReadonlyMap<Link, Response>): Reached[] {
+function inOrder(links: readonly Link[], replies: ReadonlyMap<Link, Response>, standIns: ReadonlySet<Link>): Reached[] {
   return links.flatMap(link => {
     const response = replies.get(link)
-    return response ? [{ link, response }] : []
+    return response ? [{ link, response, ...(standIns.has(link) ? { standsIn: true as const } : {}) }] : []
   })
 }
 

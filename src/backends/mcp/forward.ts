@@ -6,6 +6,8 @@ import type { Answer } from './answer.ts'
 import { traceCall } from './call.ts'
 import type { Conversation } from './conversation.ts'
 import { HttpConnection, isAboutClient, isEventStream, isJson, isSuccess, passedOn } from './http-connection.ts'
+import { answerFailure } from './sign-in/answers.ts'
+import { failureOf } from './sign-in/need.ts'
 import type { Link } from './targets.ts'
 
 /**
@@ -49,7 +51,7 @@ export function forwardRaw(conversation: Conversation, link: Link, request: Requ
     },
     fail(error) {
       traced?.end({ target: link.name, error: error.message })
-      answer.failWith(request.id, { message: error.message, down: false })
+      answerFailure(conversation, request, failureOf(error), answer)
     },
   })
   x.onAbort(() => {

@@ -72,6 +72,6 @@ export function greet(
 }
 
 /** Some failures are not refusals of the handshake: the target is unreachable, or refuses this client. */
-function mayRefuse({ down, http, unreachable }: TargetFailure): boolean {
-  return !down && unreachable !== true && http?.status !== 401 && http?.status !== 403
+function mayRefuse({ down, http, unreachable, need }: TargetFailure): boolean {
+  return !down && !need && unreachable !== true && http?.status !== 401 && http?.status !== 403
 }

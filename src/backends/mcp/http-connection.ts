@@ -15,6 +15,7 @@ import {
   REST,
   type TargetFailure,
 } from './connection.ts'
+import { failureOf } from './sign-in/need.ts'
 import { TargetStream } from './target-stream.ts'
 import { callTarget, type HttpTarget } from './upstream-call.ts'
 
@@ -65,7 +66,7 @@ export class HttpConnection implements Connection {
         events.fail({ message: `the target answered ${status} without a message`, down: false })
         return this.#rest(discard, () => cancel())
       },
-      fail: error => events.fail({ message: error.message, down: false, unreachable: true }),
+      fail: error => events.fail(failureOf(error)),
     })
     return () => {
       stream.stop()
@@ -90,7 +91,7 @@ export class HttpConnection implements Connection {
           done()
           return this.#rest(discard, () => cancel())
         },
-        fail: error => done({ message: error.message, down: false }),
+        fail: error => done({ ...failureOf(error), unreachable: false }),
       },
     )
   }

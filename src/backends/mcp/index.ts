@@ -10,7 +10,8 @@ import { isRemote, openApiTools } from './openapi/openapi-tools.ts'
 import { endpointUrl, type McpBackendSpec, type McpTargetSpec, mcpBackendSchema, type OpenApiSpec } from './schema.ts'
 import type * as ServingParts from './serving.ts'
 import type { McpSetup } from './setup.ts'
-import { TargetMetadata } from './target-metadata.ts'
+import { SignIns } from './sign-in/sign-ins.ts'
+import { TargetMetadata } from './sign-in/target-metadata.ts'
 import type { McpTarget } from './targets.ts'
 import { callsTo, type HttpTarget } from './upstream-call.ts'
 
@@ -26,11 +27,12 @@ export const mcpBackend = defineBackend({
   schema: mcpBackendSchema,
   compile(spec, ctx) {
     const connections: Connections = ctx.serving(load, parts => parts)
-    const setup = setupOf(spec, connections, ctx)
+    const signIns = new SignIns(ctx)
+    const setup = setupOf(spec, connections, signIns, ctx)
     const lock = lockOf(spec, ctx)
     const endpoint = ctx.serving(load, parts => {
       const toolGuard = lock && new parts.ToolGuard(lock, ctx.runtime)
-      return endpointOf(parts, { ...setup, toolGuard }, ctx)
+      return endpointOf(parts, { ...setup, toolGuard, signIns: signIns.pages(parts) }, ctx)
     })
     return {
       key: ctx.key,
@@ -41,6 +43,7 @@ export const mcpBackend = defineBackend({
       // A call may have run a tool before it failed.
       replayable: false,
       holdsRequest: ctx.limits.maxBuffer,
+      ...(signIns.paths.length === 0 ? {} : { signInPaths: signIns.paths }),
       send: (x, _attempt, on) => endpoint.part.serve(x, on),
       ...(spec.toolLock === undefined
         ? {}
@@ -77,15 +80,20 @@ function maxSessions({ targets, runtime }: McpSetup): number {
   return Math.ceil(all / runtime.worker.count)
 }
 
-function setupOf(spec: McpBackendSpec, connections: Connections, ctx: BackendContext): Omit<McpSetup, 'toolGuard'> {
-  const targets = spec.targets.flatMap((target, i) => targetOf(target, i, connections, ctx))
+function setupOf(
+  spec: McpBackendSpec,
+  connections: Connections,
+  signIns: SignIns,
+  ctx: BackendContext,
+): Omit<McpSetup, 'toolGuard' | 'signIns'> {
+  const targets = spec.targets.flatMap((target, i) => targetOf(target, i, connections, signIns, ctx))
   const multiple = spec.targets.length > 1
   const http = multiple ? undefined : targets[0]?.http
   return {
     runtime: ctx.runtime,
     backend: ctx.key,
     targets,
-    metadata: http && new TargetMetadata(http, ctx.runtime),
+    metadata: http && !targets[0]?.users ? new TargetMetadata(http, ctx.runtime) : undefined,
     multiple,
     naming: {
       names: spec.prefixMode === 'always' || (spec.prefixMode === 'conditional' && multiple),
@@ -113,7 +121,13 @@ function lockOf({ toolLock }: McpBackendSpec, ctx: BackendContext): ToolLock | u
   return undefined
 }
 
-function targetOf(spec: McpTargetSpec, i: number, connections: Connections, ctx: BackendContext): McpTarget[] {
+function targetOf(
+  spec: McpTargetSpec,
+  i: number,
+  connections: Connections,
+  signIns: SignIns,
+  ctx: BackendContext,
+): McpTarget[] {
   const { name, stdio } = spec
   const { runtime } = ctx
   if (stdio) {
@@ -132,8 +146,9 @@ function targetOf(spec: McpTargetSpec, i: number, connections: Connections, ctx:
   }
   if (spec.openapi) return apiTarget(spec, spec.openapi, i, connections, ctx)
   const kind = spec.sse ? 'sse' : 'mcp'
-  const target = httpTarget(spec, kind, i, ctx)
-  if (!target) return []
+  const reached = httpTarget(spec, kind, i, ctx)
+  if (!reached) return []
+  const { target, users } = signIns.at(spec, i, reached)
   return kind === 'sse' && !runtime.standIns
     ? [
         {
@@ -150,6 +165,7 @@ function targetOf(spec: McpTargetSpec, i: number, connections: Connections, ctx:
           kind,
           shareable: false,
           http: target,
+          ...(users ? { users } : {}),
           connect: (_onDown, session) => new connections.part.HttpConnection(runtime, target, session),
         },
       ]
@@ -225,6 +241,7 @@ function httpTarget(
     path: endpoint.path ?? (given === '' ? `/${kind}` : given),
     ...callsTo(place, ctx.runtime, kind === 'openapi' ? PRIMARY.Http : PRIMARY.Mcp),
     timeout: settings.requestTimeout,
+    authenticated: settings.authenticated === true || settings.sign !== undefined,
     steps: policies.steps,
   }
 }

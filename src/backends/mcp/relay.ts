@@ -83,8 +83,10 @@ function send(
   answer: Answer,
 ): void {
   let missing = links.length
-  const settle = (link: Link, failure?: TargetFailure): void => {
+  const settle = (link: Link, lost?: TargetFailure): void => {
     missing--
+    // A target without a user has nobody to tell.
+    const failure = lost?.need ? undefined : lost
     if (failure?.down) conversation.targets.down(link, failure)
     if (failure && !setup.failOpen) refuse(answer, failure)
     else if (missing === 0) answer.accepted()

@@ -5,9 +5,15 @@ import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, type Rpc
 import { parseExact } from '../../mcp/exact-json.ts'
 import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
 import { filteredPage, LIST_METHODS, listItems, mergedPage, privateReply } from '../../mcp/lists.ts'
-import { isObject, type JsonObject, type Notification, type Request, type Response } from '../../mcp/message.ts'
+import {
+  isObject,
+  type JsonObject,
+  type Notification,
+  notificationOf,
+  type Request,
+  type Response,
+} from '../../mcp/message.ts'
 import { type NamedItem, namedItem, renamed, valueAt } from '../../mcp/named-item.ts'
-import { splitName, splitUri } from '../../mcp/names.ts'
 import { rewriteResult, rewriteServerMessage } from '../../mcp/rewrite.ts'
 import type { Answer } from './answer.ts'
 import { timeoutFor } from './connection.ts'
@@ -18,9 +24,14 @@ import { forwardRaw } from './forward.ts'
 import { guardRequest, guardResponse, guardResult, isGuarded } from './guards.ts'
 import { takeInventory } from './lists/inventory.ts'
 import { KnownItems, reportsUnknown } from './lists/known-items.ts'
+import { findOwner } from './lists/owner.ts'
 import type { McpSetup } from './setup.ts'
+import { answerFailure, INTRODUCTION, standInFor } from './sign-in/answers.ts'
+import { withUser } from './sign-in/with-user.ts'
 import type { Link } from './targets.ts'
 
+/** News of a target that the user has signed in to since the session began. */
+const CHANGED = ['tools', 'prompts', 'resources'].map(kind => notificationOf(`notifications/${kind}/list_changed`, {}))
 /** Target messages held until the session has an id. */
 const MAX_HELD = 16
 
@@ -100,14 +111,18 @@ export class Router {
   ): void {
     const early: Buffer[] = []
     for (const link of conversation.targets.links) conversation.targets.connect(link)
-    this.#fanOut(conversation, request, answer, conversation.targets.links, { greets: true, hold: early }, reached => {
-      for (const { link, response } of reached) conversation.targets.introduced(link, response)
+    const how = { greets: true, hold: early, standIn: () => INTRODUCTION }
+    this.#fanOut(conversation, request, answer, conversation.targets.links, how, reached => {
+      for (const { link, response, standsIn } of reached) {
+        if (standsIn) link.news = [...CHANGED]
+        else conversation.targets.introduced(link, response)
+      }
       const first = reached[0]
       const introductions = reached.map(({ link, response }) => ({ target: link.name, result: resultOf(response) }))
       const { stateful, multiple } = this.#setup
       const about = { stateful, versions: this.#versions, only: !multiple }
       done(
-        !multiple && first?.link.era === conversation.era
+        !multiple && first?.link.era === conversation.era && !first.standsIn
           ? first.response.bytes
           : Buffer.from(conversation.era.describe(request, introductions, about)),
         early,
@@ -126,7 +141,7 @@ export class Router {
       })
       return
     }
-    this.#owner(conversation, kind, given, answer, owner => {
+    findOwner(this.#setup, conversation, { kind, given }, answer, owner => {
       const { x } = answer
       const hides = x.mcpRules.length > 0 && kind !== 'task'
       const refuse = (error: RpcError) => answer.fail(400, request.id, error)
@@ -145,30 +160,42 @@ export class Router {
       const target = link.name
       if (x.mcp && kind !== 'task') x.mcp[kind] = { name, target }
       const own = name === given ? request : renamed(request, at, replaceJson(request.bytes, range, name), name)
-      this.#guard(answer, own, [link], true, sent => {
-        // A guard may have replaced it.
-        const wanted = sent === own ? name : String(valueAt(sent.value, at))
-        const called = request.method === 'tools/call' ? { arguments: sent.params.arguments ?? {} } : {}
-        if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
-        x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
-        const allowed = isAllowed(x, { kind, name: wanted, target, ...called })
-        const pass = () =>
-          this.#pass(conversation, link, sent, answer, hides && kind === 'resource' ? unknown : undefined)
-        const locked = (): void => {
-          if (kind !== 'tool' || !this.#setup.toolGuard) pass()
-          else {
-            this.#setup.toolGuard.check(conversation, link, { name: wanted, given }, answer, refusal =>
-              refusal ? refuse(refusal) : pass(),
-            )
+      this.#withUser(conversation, link, own, answer, () =>
+        this.#guard(answer, own, [link], true, sent => {
+          // A guard may have replaced it.
+          const wanted = sent === own ? name : String(valueAt(sent.value, at))
+          const called = request.method === 'tools/call' ? { arguments: sent.params.arguments ?? {} } : {}
+          if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
+          x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
+          const allowed = isAllowed(x, { kind, name: wanted, target, ...called })
+          const pass = () =>
+            this.#pass(conversation, link, sent, answer, hides && kind === 'resource' ? unknown : undefined)
+          const locked = (): void => {
+            if (kind !== 'tool' || !this.#setup.toolGuard) pass()
+            else {
+              this.#setup.toolGuard.check(conversation, link, { name: wanted, given }, answer, refusal =>
+                refusal ? refuse(refusal) : pass(),
+              )
+            }
           }
-        }
-        if (!hides) allowed ? locked() : unknown()
-        else {
-          const asked = { item, name: wanted, allowed }
-          this.#known.check(conversation, link, asked, answer, usable => (usable ? locked() : unknown()))
-        }
-      })
+          if (!hides) allowed ? locked() : unknown()
+          else {
+            const asked = { item, name: wanted, allowed }
+            this.#known.check(conversation, link, asked, answer, usable => (usable ? locked() : unknown()))
+          }
+        }),
+      )
     })
+  }
+
+  #withUser(conversation: Conversation, link: Link, request: Request, answer: Answer, then: () => void): void {
+    const pass = () => this.#pass(conversation, link, request, answer)
+    const tellNews = () => this.#tellNews(conversation, link, answer)
+    withUser(conversation, link, request, answer, { pass, tellNews }, then)
+  }
+
+  #tellNews(conversation: Conversation, link: Link, answer: Answer): void {
+    for (const news of link.news.splice(0)) this.tell(conversation, link, news, conversation.stream ?? answer)
   }
 
   #guard(
@@ -182,59 +209,12 @@ export class Router {
     guardRequest(answer, request, names, { params, clock: this.#setup.runtime.clock }, then)
   }
 
-  /** The target of an item, and the item's own name. */
-  #owner(
-    conversation: Conversation,
-    kind: McpItem['kind'],
-    given: string,
-    answer: Answer,
-    then: (owner: { readonly link: Link; readonly name: string } | undefined) => void,
-  ): void {
-    const { naming, multiple, lookUp } = this.#setup
-    const byName = kind === 'tool' || kind === 'prompt'
-    if (byName && lookUp) {
-      this.#lookUp(conversation, kind, given, answer, then)
-      return
-    }
-    if (!(byName ? naming.names : naming.uris)) {
-      const link = multiple ? undefined : conversation.targets.links[0]
-      then(link && { link, name: given })
-      return
-    }
-    const parts = byName ? splitName(given) : splitUri(given)
-    const link = parts && conversation.targets.link(parts.target)
-    then(link && { link, name: parts.name })
-  }
-
-  #lookUp(
-    conversation: Conversation,
-    kind: 'tool' | 'prompt',
-    given: string,
-    answer: Answer,
-    then: (owner: { readonly link: Link; readonly name: string } | undefined) => void,
-  ): void {
-    const method = kind === 'tool' ? 'tools/list' : 'prompts/list'
-    const found = (): Link | undefined => {
-      const owner = conversation.targets.inventory.get(method)?.get(given)
-      return owner === 'ambiguous' ? undefined : owner
-    }
-    const known = found()
-    if (known) {
-      then({ link: known, name: given })
-      return
-    }
-    takeInventory(this.#setup, conversation, method, answer, () => {
-      const link = found()
-      then(link && { link, name: given })
-    })
-  }
-
   /** Forwards to one target, and its messages to the client. `unknown`: answers instead where the target does not know the item. */
   #pass(conversation: Conversation, link: Link, request: Request, answer: Answer, unknown?: () => void): void {
     conversation.targets.ready(link, answer.x, failure => {
       if (answer.over) return
-      if (failure) return answer.failWith(request.id, failure)
-      for (const news of link.news.splice(0)) this.tell(conversation, link, news, conversation.stream ?? answer)
+      if (failure) return answerFailure(conversation, request, failure, answer)
+      this.#tellNews(conversation, link, answer)
       const { era } = conversation
       const unread = !unknown && !this.#setup.multiple && !isGuarded(answer.x, request.method, 'response')
       if (unread && forwardRaw(conversation, link, request, answer)) return
@@ -252,7 +232,8 @@ export class Router {
             : guardResponse(answer, request, link.name, response, this.#setup.runtime.clock, own =>
                 finish(era, own, toClient(own), answer),
               ),
-        fail: lost => (unknown && reportsUnknown(lost) ? unknown() : answer.failWith(request.id, lost)),
+        fail: lost =>
+          unknown && reportsUnknown(lost) ? unknown() : answerFailure(conversation, request, lost, answer),
       })
       answer.onLeave(() => conversation.calls.cancel(request.id))
     })
@@ -280,7 +261,7 @@ export class Router {
     }
     if (lookUp && (request.method === 'tools/list' || request.method === 'prompts/list')) {
       takeInventory(this.#setup, conversation, request.method, answer, ({ items, pages, failed }) => {
-        if (failed) this.#failed(request, answer, failed)
+        if (failed) this.#failed(conversation, request, answer, failed)
         else done(mergedPage(request.id, list, [...pages, conversation.era.pageMembers], items, new Map()))
       })
       return
@@ -336,7 +317,12 @@ export class Router {
     request: Request,
     answer: Answer,
     links: readonly Link[],
-    how: { readonly greets?: boolean; readonly hold?: Buffer[]; own?(link: Link): Request },
+    how: {
+      readonly greets?: boolean
+      readonly hold?: Buffer[]
+      readonly standIn?: () => JsonObject
+      own?(link: Link): Request
+    },
     done: (reached: readonly Reached[]) => void,
     failed?: () => void,
   ): void {
@@ -347,6 +333,7 @@ export class Router {
         answer,
         failClosed: !this.#setup.failOpen,
         greets: how.greets === true,
+        standIn: how.standIn ?? (({ name }) => standInFor(request.method, name)),
         request: link => how.own?.(link) ?? request,
         message: (link, message) => {
           if (!how.hold) this.tell(conversation, link, message, answer)
@@ -357,16 +344,16 @@ export class Router {
       (reached, failure) => {
         if (answer.over) failed?.()
         else if (failure) {
-          this.#failed(request, answer, failure)
+          this.#failed(conversation, request, answer, failure)
           failed?.()
         } else done(reached)
       },
     )
   }
 
-  #failed(request: Request, answer: Answer, failed: FanOutFailure): void {
+  #failed(conversation: Conversation, request: Request, answer: Answer, failed: FanOutFailure): void {
     if ('response' in failed) answer.finalEvent(failed.response.bytes)
-    else answer.failWith(request.id, failed.failure)
+    else answerFailure(conversation, request, failed.failure, answer)
   }
 
   /** Relays a message that a target initiated on the client's stream. */

@@ -18,6 +18,7 @@ import {
 } from '../../schema/builder.ts'
 import { withoutSecrets } from '../../schema/conceal-in-url.ts'
 import { port, url } from '../../schema/scalars.ts'
+import { signInSchema } from './sign-in/schema.ts'
 
 const host = urlText({ min: 1, max: 256 })
 
@@ -95,6 +96,7 @@ const mcpTargetSchema = object(
     sse: opt(httpEndpoint('SSE endpoint', '/sse'), 'A server that speaks the older HTTP+SSE.'),
     stdio: opt(stdio, 'A program that speaks MCP on its standard input and output.'),
     openapi: opt(openapi, 'An HTTP API that OpenAPI describes: its operations are the tools.'),
+    signIn: opt(signInSchema, 'Each user signs in at this target, and calls carry the token of whoever makes them.'),
     policies: opt(targetPolicies, 'How this target is called: authentication, TLS, headers.'),
   },
   {
@@ -176,6 +178,11 @@ export function endpointUrl(text: string): URL | undefined {
 }
 
 function checkTarget(value: Record<string, unknown>): readonly ObjectProblem[] {
+  if (value.signIn !== undefined && value.mcp === undefined) {
+    return [
+      { path: ['signIn'], at: 'key', message: '`signIn` needs a server that speaks Streamable HTTP, an `mcp` target' },
+    ]
+  }
   if (value.policies === undefined) return []
   if (value.stdio !== undefined) {
     return [{ path: ['policies'], at: 'key', message: 'a stdio target takes no `policies`: nothing is sent over HTTP' }]

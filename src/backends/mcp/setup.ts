@@ -1,6 +1,7 @@
 import type { Naming } from '../../mcp/lists.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
-import type { TargetMetadata } from './target-metadata.ts'
+import type { SignInPages } from './sign-in/pages.ts'
+import type { TargetMetadata } from './sign-in/target-metadata.ts'
 import type { McpTarget } from './targets.ts'
 import type { ToolGuard } from './tool-lock/tool-guard.ts'
 
@@ -10,6 +11,8 @@ export interface McpSetup {
   /** The backend's name in its session ids. */
   readonly backend: string
   readonly targets: readonly McpTarget[]
+  /** Where users sign in at targets, each for their own calls. */
+  readonly signIns: readonly SignInPages[]
   /** For a single target over HTTP, which may authenticate clients itself. */
   readonly metadata: TargetMetadata | undefined
   /** Several targets: their names, ids and URIs must be distinguished. */

@@ -5,7 +5,16 @@ import type { Clock } from '../../runtime/runtime.ts'
 import type { Connection, TargetFailure } from './connection.ts'
 import type { Era } from './eras/era.ts'
 import { type Agreed, type Greeting, greet } from './greet.ts'
+import type { Need } from './sign-in/need.ts'
 import type { HttpTarget } from './upstream-call.ts'
+
+/** Who may call a target at which each user signs in. */
+export interface Users {
+  /** The user has a token. */
+  has(x: Exchange): boolean
+  /** The target has refused a call of this user, who has not signed in since. */
+  needOf(x: Exchange): Need | undefined
+}
 
 /** A compiled target, which can connect for one client. */
 export interface McpTarget {
@@ -13,6 +22,8 @@ export interface McpTarget {
   readonly kind: 'mcp' | 'sse' | 'stdio' | 'openapi'
   /** Can serve several clients without sessions. */
   readonly shareable: boolean
+  /** Set if each user signs in there. */
+  readonly users?: Users
   /** Set if it speaks HTTP. */
   readonly http?: HttpTarget
   /** `session`: the target's own session to resume. */

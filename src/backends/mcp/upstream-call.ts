@@ -17,6 +17,8 @@ export interface HttpTarget extends Called {
   /** The target of the next connection. Throws GatewayError while there is no endpoint. */
   target(): Target
   readonly path: string
+  /** Policies add a credential to its calls. */
+  readonly authenticated?: boolean
   /** Timeout in ms until the response head; undefined for none. */
   readonly timeout: number | undefined
 }

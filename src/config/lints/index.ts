@@ -68,7 +68,7 @@ import { openAdmin } from './security/open-admin.ts'
 import { openProxy } from './security/open-proxy.ts'
 import { plainKeys } from './security/plain-keys.ts'
 import { portOfAnotherProtocol } from './security/port-of-another-protocol.ts'
-import { signInReturn } from './security/sign-in-return.ts'
+import { signInReturn, targetSignInReturn } from './security/sign-in-return.ts'
 import { unnormalizedPaths } from './security/unnormalized-paths.ts'
 import { unreadBody } from './security/unread-body.ts'
 import { unverifiedClaims } from './security/unverified-claims.ts'
@@ -88,6 +88,7 @@ const LINTS: readonly Lint[] = [
   failsOpen,
   unverifiedTls,
   signInReturn,
+  targetSignInReturn,
   mcpDocuments,
   literalSecret,
   openProxy,

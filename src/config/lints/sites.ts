@@ -20,7 +20,7 @@ export function routesOf(config: Standalone): RouteSpec[] {
 }
 
 /** Whether a match of the route takes the path. Patterns are not analysed: they may. */
-export function takesPath({ matches }: RouteSpec, path: string): boolean {
+export function takesPath({ matches }: Pick<RouteSpec, 'matches'>, path: string): boolean {
   return matches.some(({ path: match }) => {
     if ('exact' in match && match.exact !== undefined) return match.exact === path
     if (!('pathPrefix' in match) || match.pathPrefix === undefined) return true

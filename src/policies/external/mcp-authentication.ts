@@ -128,7 +128,7 @@ function identityProvider({ provider }: Spec): IdentityProvider | undefined {
 function metadataOf(spec: Spec, tls: TlsOptions | undefined, ctx: CompileContext): MetadataCache {
   const { issuer } = spec
   const documents = identityProvider(spec)?.openid ? [openidDocument(issuer)] : oauthDocuments(issuer)
-  return ctx.state('metadata', () => new MetadataCache(issuer, documents, tls))
+  return ctx.state('metadata', () => new MetadataCache(issuer, documents, { tls }))
 }
 
 function serverSettings(spec: Spec, tls: TlsOptions | undefined, ctx: CompileContext): ServerSettings {

@@ -191,7 +191,7 @@ function metadataFrom(spec: Spec, tls: TlsOptions | undefined, ctx: CompileConte
     return () => Promise.resolve(whole)
   }
   const at = typeof discovery === 'object' ? discovery.url : undefined
-  const cache = ctx.state('metadata', () => new MetadataCache(issuer, [at ?? openidDocument(issuer)], tls))
+  const cache = ctx.state('metadata', () => new MetadataCache(issuer, [at ?? openidDocument(issuer)], { tls }))
   return async x => ({ ...(await cache.read(SCOPE, ctx.runtime, x)), ...own })
 }
 

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { hasSignIns } from '../../config/check-sign-ins.ts'
 import { mostHeld } from '../../config/held-bodies.ts'
 import type { Loaded } from '../../config/load.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
@@ -26,21 +27,23 @@ export async function serve(options: ServeOptions): Promise<RunningGateway | und
   }
   const { settings } = loaded.snapshot
   const wanted = options.workers ?? settings.workers
-  return wanted === undefined
-    ? serveAlone(options, { inputs }, settings)
-    : serveTogether(options, { inputs }, settings, wanted)
+  if (wanted === undefined) return serveAlone(options, { inputs }, settings)
+  return serveTogether(options, { inputs }, loaded.snapshot, wanted)
 }
 
-async function serveTogether(options: ServeOptions, probed: Probed, settings: Settings, wanted: number | string) {
+async function serveTogether(options: ServeOptions, probed: Probed, snapshot: Snapshot, wanted: number | string) {
+  const { settings } = snapshot
   const { canSharePorts, workerCount } = await import('./worker-count.ts')
   const count = workerCount(wanted)
   if (count === 1) return serveAlone(options, probed, settings)
-  if (await canSharePorts()) {
+  const signIns = hasSignIns(snapshot)
+  if (!signIns && (await canSharePorts())) {
     const { serveReplica } = await import('./replica.ts')
     return serveReplica(options, count, probed, settings)
   }
+  const reason = signIns ? 'it has the tokens of users who sign in at MCP targets' : 'this system cannot share ports'
   const log = createLog(settings, options.log)
-  log.logger('gateway').log('warn', 'one worker instead of several: this system cannot share ports', { wanted: count })
+  log.logger('gateway').log('warn', `one worker instead of several: ${reason}`, { wanted: count })
   log.flush()
   return serveAlone(options, probed, settings)
 }

@@ -6,6 +6,7 @@ import type { Answer } from '../answer.ts'
 import type { Conversation } from '../conversation.ts'
 import { type FanOutFailure, fanOut, resultOf } from '../fan-out.ts'
 import type { McpSetup } from '../setup.ts'
+import { standInFor } from '../sign-in/answers.ts'
 import type { Link } from '../targets.ts'
 
 /** A target that never stops returning cursors is cut off. */
@@ -32,10 +33,11 @@ export function takeInventory(
   answer: Answer,
   done: (inventory: Inventory) => void,
 ): void {
-  pagesOf(method, conversation, conversation.targets.links, answer, !setup.failOpen, (pages, failed) => {
+  const read = (pages: ReadonlyMap<Link, readonly JsonObject[]>, failed?: FanOutFailure): void => {
     if (failed) done({ items: [], pages: [], failed })
     else done({ items: merge(setup, conversation, method, pages, answer), pages: [...pages.values()].flat() })
-  })
+  }
+  pagesOf(method, conversation, conversation.targets.links, answer, !setup.failOpen, read, MAX_PAGES, true)
 }
 
 /** Every page of a list, as returned by the targets. */
@@ -47,6 +49,7 @@ export function pagesOf(
   failClosed: boolean,
   done: (pages: ReadonlyMap<Link, readonly JsonObject[]>, failed?: FanOutFailure) => void,
   most = MAX_PAGES,
+  standIns = false,
 ): void {
   const pages = new Map<Link, JsonObject[]>(of.map(link => [link, []]))
   const round = (links: readonly Link[], cursors: ReadonlyMap<Link, string>, number: number): void => {
@@ -60,6 +63,7 @@ export function pagesOf(
         greets: false,
         request: link => conversation.era.ownRequest(pageRequest(method, id, cursors.get(link))),
         message() {},
+        ...(standIns ? { standIn: ({ name }: Link) => standInFor(method, name) } : {}),
       },
       (reached, failed) => {
         if (failed && (number === 1 || failClosed)) return done(pages, failed)

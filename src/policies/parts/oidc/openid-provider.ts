@@ -1,7 +1,8 @@
 import { JwtVerifier } from '../../../auth/jwt.ts'
 import type { KeySource } from '../../../auth/key-source.ts'
-import { type OAuthClient, proveClient } from '../../../auth/oauth/client-authentication.ts'
-import { callProvider, endpointIn, jsonObjectIn, type ProviderMetadata } from '../../../auth/provider-metadata.ts'
+import { clientFor, type OAuthClient } from '../../../auth/oauth/client-authentication.ts'
+import { lifetimeIn, refreshTokenIn, requestGrant, wordIn } from '../../../auth/oauth/grant-request.ts'
+import { endpointIn, type ProviderMetadata } from '../../../auth/provider-metadata.ts'
 import type { Claims } from '../../../auth/token-claims.ts'
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange } from '../../../http/exchange.ts'
@@ -88,27 +89,11 @@ export class OpenidProvider {
     const metadata = await this.metadata(x)
     const at = endpointIn(metadata, 'token_endpoint')
     if (!at) throw providerFailure('the identity provider names no usable token endpoint')
-    const form = new URLSearchParams(members)
-    const proof = proveClient(this.#client(metadata), form, this.#runtime.uuid(), this.#runtime.clock.now())
-    const fields = ['content-type', 'application/x-www-form-urlencoded', ...proof]
-    const call = {
-      scope: SCOPE,
-      what: 'token',
-      method: 'POST',
-      fields,
-      body: form.toString(),
-      shared,
-      tls: this.#settings.tls,
-    } as const
-    let replied: Readonly<Record<string, unknown>>
-    let status: number
-    try {
-      const reply = await callProvider(at, call, this.#runtime, x)
-      status = reply.status
-      replied = jsonObjectIn(reply)
-    } catch (error) {
+    const how = { scope: SCOPE, shared, tls: this.#settings.tls }
+    const reply = await requestGrant(at, this.#client(metadata), members, how, this.#runtime, x).catch(error => {
       throw providerFailure('the token endpoint gives no usable answer', error)
-    }
+    })
+    const { status, members: replied } = reply
     const { error: code } = replied
     if (status === 400 && code === 'invalid_grant') throw new GrantRefused('the grant is not valid')
     if (status !== 200) throw providerFailure(`the token endpoint answered ${status}${wordIn(code)}`)
@@ -116,14 +101,13 @@ export class OpenidProvider {
   }
 
   async #grantIn(replied: Readonly<Record<string, unknown>>): Promise<Grant> {
-    const { id_token: idToken, refresh_token: refresh, expires_in: expires } = replied
-    const seconds = Number(expires)
+    const { id_token: idToken } = replied
     return {
       ...(typeof idToken === 'string'
         ? { idToken, claims: await this.verify(idToken) }
         : { idToken: undefined, claims: undefined }),
-      refreshToken: typeof refresh === 'string' && refresh !== '' ? refresh : undefined,
-      expiresIn: expires !== undefined && Number.isFinite(seconds) && seconds > 0 ? seconds : undefined,
+      refreshToken: refreshTokenIn(replied),
+      expiresIn: lifetimeIn(replied),
     }
   }
 
@@ -144,14 +128,7 @@ export class OpenidProvider {
   }
 
   #client({ token_endpoint_auth_methods_supported: methods }: ProviderMetadata): OAuthClient {
-    const { clientId: id, clientSecret: secret, authentication } = this.#settings
-    const known: readonly unknown[] = Array.isArray(methods) ? methods : ['client_secret_basic']
-    const usual = known.includes('client_secret_basic') || !known.includes('client_secret_post')
-    return { method: authentication ?? (usual ? 'clientSecretBasic' : 'clientSecretPost'), id, secret }
+    const { clientId: id, clientSecret: secret, authentication: method } = this.#settings
+    return method === undefined ? clientFor({ id, secret }, methods) : { method, id, secret }
   }
-}
-
-/** The OAuth error code; any other text is not repeated. */
-export function wordIn(error: unknown): string {
-  return typeof error === 'string' && /^[a-z_]{1,64}$/.test(error) ? ` (${error})` : ''
 }

@@ -1,10 +1,11 @@
+import { wordIn } from '../../../auth/oauth/grant-request.ts'
 import { endpointIn } from '../../../auth/provider-metadata.ts'
 import { GatewayError } from '../../../http/errors.ts'
 import type { Exchange, Reply } from '../../../http/exchange.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { BrowserSessions, SessionPlace } from './browser-session.ts'
 import { cookieFields, cookiesOf, setCookie } from './cookies.ts'
-import { GrantRefused, type OpenidProvider, providerFailure, wordIn } from './openid-provider.ts'
+import { GrantRefused, type OpenidProvider, providerFailure } from './openid-provider.ts'
 
 /** A pending sign-in, as stored in the browser until it returns. */
 interface SignIn {

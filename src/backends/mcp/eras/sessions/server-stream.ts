@@ -1,4 +1,5 @@
 import { GatewayError } from '../../../../http/errors.ts'
+import { HeaderList } from '../../../../http/headers.ts'
 import { discard, type ResponseHandler } from '../../../../http/transport.ts'
 import type { Notification, Request } from '../../../../mcp/message.ts'
 import type { Answer } from '../../answer.ts'
@@ -10,6 +11,7 @@ import type { McpSetup } from '../../setup.ts'
 import type { Link } from '../../targets.ts'
 import type { ClientSession } from './client-session.ts'
 
+const NO_CONTENT = { status: 405, headers: new HeaderList([], true), body: Buffer.alloc(0) }
 const NO_STREAM = 'GET event stream is not supported by any upstream'
 
 /** The stream for messages that targets initiate: the only target's own, or those of all targets combined. */
@@ -34,8 +36,10 @@ export function openServerStream(
   let open = session.targets.links.length
   let refused = 0
   let first: TargetFailure | undefined
-  const closed = (failure?: TargetFailure): void => {
+  const closed = (lost?: TargetFailure): void => {
     open--
+    // A target without a user says nothing, as one without a stream.
+    const failure = lost?.need ? { ...lost, http: NO_CONTENT } : lost
     if (failure) refused++
     if (failure?.http?.status !== 405) first ??= failure
     if (failure && failure.http?.status !== 405 && !setup.failOpen) fail(answer, failure)

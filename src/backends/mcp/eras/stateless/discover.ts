@@ -4,6 +4,7 @@ import type { Answer } from '../../answer.ts'
 import type { TargetFailure } from '../../connection.ts'
 import type { Conversation } from '../../conversation.ts'
 import { guardRequest, guardResult } from '../../guards.ts'
+import { INTRODUCTION } from '../../sign-in/answers.ts'
 import type { EraPlace } from '../era.ts'
 
 /** Answers `server/discover` from what the targets reported when they were connected. */
@@ -27,9 +28,14 @@ function describe(
 ): void {
   let missing = targets.links.length
   let first: TargetFailure | undefined
+  const needy = new Set<string>()
   const finish = (): void => {
     const introductions = targets.links.flatMap(({ name, introduction }): Introduction[] =>
-      introduction ? [{ target: name, result: introduction }] : [],
+      introduction
+        ? [{ target: name, result: introduction }]
+        : needy.has(name)
+          ? [{ target: name, result: INTRODUCTION }]
+          : [],
     )
     if (first && (introductions.length === 0 || !setup.failOpen)) {
       answer.failWith(request.id, first)
@@ -37,16 +43,17 @@ function describe(
     }
     const [only] = targets.links
     done(
-      !setup.multiple && only?.era === era
+      !setup.multiple && only?.era === era && only.introduction
         ? JSON.stringify({ jsonrpc: '2.0', id: request.id, result: only.introduction })
         : era.describe(request, introductions, { stateful: setup.stateful, versions, only: !setup.multiple }),
     )
   }
   for (const link of targets.links) {
     targets.ready(link, answer.x, failure => {
-      first ??= failure
+      if (failure?.need) needy.add(link.name)
+      else first ??= failure
       missing--
-      if (!answer.over && (missing === 0 || (failure && !setup.failOpen))) finish()
+      if (!answer.over && (missing === 0 || (failure && !failure.need && !setup.failOpen))) finish()
     })
   }
 }

@@ -65,7 +65,7 @@ export class StatelessService implements EraService {
   get #isTransparent(): boolean {
     const { setup, shared } = this.#place
     const [only] = setup.targets
-    if (setup.multiple || only?.kind !== 'mcp') return false
+    if (setup.multiple || only?.kind !== 'mcp' || only.users) return false
     return (shared.known(only.name)?.era ?? this.#era) === this.#era
   }
 
@@ -144,7 +144,8 @@ export class StatelessService implements EraService {
     const targets = this.#targetsFor(answer, request, retain, how)
     answer.onEnd(leave)
     const calls = new Calls(targets, this.#place.setup.runtime.clock)
-    return { era: this.#era, targets, calls, ...(how.doubt === undefined ? {} : { doubt: how.doubt }) }
+    const facts = clientFactsOf(request?.params ?? {})
+    return { era: this.#era, targets, calls, facts, ...(how.doubt === undefined ? {} : { doubt: how.doubt }) }
   }
 
   #targetsFor({ x }: Answer, request: Request | undefined, retain: () => () => void, how: Exception = {}): Targets {

@@ -73,7 +73,8 @@ class Subscription {
     for (const link of targets.links) {
       targets.ready(link, this.#answer.x, failure => {
         if (this.#answer.over) return
-        if (failure) this.#ended(link, failure)
+        if (failure?.need) this.#agreed(link)
+        else if (failure) this.#ended(link, failure)
         else this.#listen(link)
       })
     }

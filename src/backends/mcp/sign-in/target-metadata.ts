@@ -1,12 +1,12 @@
-import { wholeReply } from '../../calls/dispatch.ts'
-import { asError } from '../../calls/response-policies.ts'
-import { authorityOf } from '../../http/authority.ts'
-import type { Exchange } from '../../http/exchange.ts'
-import type { HeaderList } from '../../http/headers.ts'
-import { handlerAround, type ResponseHandler } from '../../http/transport.ts'
-import { originOf, pathOf, placeOf, resourceDocument } from '../../mcp/oauth-documents.ts'
-import type { Runtime } from '../../runtime/runtime.ts'
-import { placeOf as addressOf, callTarget, type HttpTarget } from './upstream-call.ts'
+import { wholeReply } from '../../../calls/dispatch.ts'
+import { asError } from '../../../calls/response-policies.ts'
+import { authorityOf } from '../../../http/authority.ts'
+import type { Exchange } from '../../../http/exchange.ts'
+import type { HeaderList } from '../../../http/headers.ts'
+import { handlerAround, type ResponseHandler } from '../../../http/transport.ts'
+import { originOf, pathOf, placeOf, resourceDocument } from '../../../mcp/oauth-documents.ts'
+import type { Runtime } from '../../../runtime/runtime.ts'
+import { placeOf as addressOf, callTarget, type HttpTarget } from '../upstream-call.ts'
 
 /** Bytes of a document. */
 const LONGEST = 256 * 1024

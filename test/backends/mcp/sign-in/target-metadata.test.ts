@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { startGateway } from '../../helpers/gateway.ts'
-import { startUpstream } from '../../helpers/upstream.ts'
+import { startGateway } from '../../../helpers/gateway.ts'
+import { startUpstream } from '../../../helpers/upstream.ts'
 
 const PRM = '/.well-known/oauth-protected-resource'
 const INITIALIZE = JSON.stringify({
