@@ -1,3 +1,5 @@
+import type { KeyObject, X509Certificate } from 'node:crypto'
+import { signingAlgorithm } from '../auth/certificate-algorithms.ts'
 import type { FrontendSettings } from '../policies/policy.ts'
 import { type Compilation, readReferenced } from './compile-context.ts'
 import type { Listener, TlsFiles } from './snapshot.ts'
@@ -18,17 +20,6 @@ export function compileTls(
   const cert = read('cert')
   const key = read('key')
   const ca = read('root')
-  if (section.mode === 'dynamicCa') {
-    c.report({
-      code: 'GW601',
-      message: '`dynamicCa` is valid but not served yet',
-      path: [...path, 'mode'],
-      at: 'value',
-      label: 'gwctl run refuses to start with this',
-      note: 'Certificates are not issued per server name yet; give the listener a certificate of its own.',
-    })
-    return undefined
-  }
   if (!cert || !key || (section.root !== undefined && !ca)) return undefined
   if (!isUsable(cert, key, ca, section, c)) return undefined
   const { defaults } = frontend.tls
@@ -40,6 +31,7 @@ export function compileTls(
   return {
     cert,
     key,
+    ...(section.mode === 'dynamicCa' ? { issues: true } : {}),
     ...(ca ? { ca } : {}),
     ...(ca && section.clientCertificate === 'optional' ? { caOptional: true } : {}),
     ...(alpn ? { alpn } : {}),
@@ -73,7 +65,8 @@ function isUsable(cert: Buffer, key: Buffer, ca: Buffer | undefined, section: Tl
   const privateKey = parse('key', 'private key', () => createPrivateKey(key))
   const root = ca && parse('root', 'certificate', () => new X509Certificate(ca))
   if (!certificate || !privateKey || (ca && !root)) return false
-  if (certificate.checkPrivateKey(privateKey)) return true
+  if (certificate.checkPrivateKey(privateKey))
+    return section.mode === 'static' || canIssue(certificate, privateKey, section, c)
   c.report({
     code: 'GW207',
     message: `the key in \`${section.key}\` does not belong to the certificate in \`${section.cert}\``,
@@ -81,5 +74,25 @@ function isUsable(cert: Buffer, key: Buffer, ca: Buffer | undefined, section: Tl
     at: 'value',
     label: 'the key of another certificate',
   })
+  return false
+}
+
+function canIssue(certificate: X509Certificate, key: KeyObject, section: TlsSection, c: Compilation): boolean {
+  const path = c.paths.get(section) ?? []
+  const report = (field: 'cert' | 'key', message: string, label: string) =>
+    c.report({ code: 'GW207', message, path: [...path, field], at: 'value', label })
+  if (!certificate.ca) {
+    report(
+      'cert',
+      `\`${section.cert}\` is not the certificate of an authority: clients would refuse what it issues`,
+      'not a CA',
+    )
+  } else if (signingAlgorithm(key) === undefined) {
+    report(
+      'key',
+      `the key in \`${section.key}\` cannot sign certificates`,
+      'neither RSA, Ed25519 nor an ECDSA key of P-256, P-384 or P-521',
+    )
+  } else return true
   return false
 }

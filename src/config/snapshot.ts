@@ -107,6 +107,8 @@ export interface TcpRoute extends RouteFacts {
 export interface TlsFiles extends TlsParameters {
   readonly cert: Buffer
   readonly key: Buffer
+  /** They are an authority's, which issues a certificate for each server name. */
+  readonly issues?: boolean
   /** When set, clients must present a certificate that chains to it. */
   readonly ca?: Buffer
   /** The client certificate is optional. */

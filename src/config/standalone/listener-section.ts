@@ -28,7 +28,7 @@ export const tlsSection = object(
     mode: def(
       oneOf(['static', 'dynamicCa']),
       'static',
-      '`static`: the certificate given. `dynamicCa`: a leaf per server name, signed by the CA given.',
+      '`static`: the certificate given. `dynamicCa`: one issued per server name, signed by the CA that `cert` and `key` give.',
     ),
     cert: opt(string({ min: 1 }), 'Path of the PEM certificate chain.'),
     key: opt(string({ min: 1 }), 'Path of the PEM private key.'),

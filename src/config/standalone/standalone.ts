@@ -149,7 +149,6 @@ const uiSection = object('ui', {
   policies: opt(object('UI policies', { ...listenerPolicyFields }), 'Policies of the UI.'),
 })
 
-/** The standalone file: what `validate` checks, `run -f` starts and `translate` writes. */
 /** Top-level fields of other tools' files, and fields that belong elsewhere in this one. */
 function misplaced(): Readonly<Record<string, string>> {
   const ofRoutes = Object.keys(routePolicyFields).map(name => [
@@ -165,6 +164,7 @@ function misplaced(): Readonly<Record<string, string>> {
   }
 }
 
+/** The standalone file: what `validate` checks, `run -f` starts and `translate` writes. */
 export const standalone = object(
   'configuration',
   {

@@ -1,8 +1,10 @@
 import { createHash, hkdfSync } from 'node:crypto'
 import type { Socket } from 'node:net'
-import { createServer, type Server, type TLSSocket } from 'node:tls'
+import { createServer, type Server, type TLSSocket, type TlsOptions } from 'node:tls'
 import type { TlsFiles } from '../../config/snapshot.ts'
 import type { Clock, Timer } from '../../runtime/runtime.ts'
+import { plainServerName } from './client-hello.ts'
+import { IssuedContexts } from './issued-contexts.ts'
 
 /** Receives the outcome of a handshake. */
 export interface Handshake {
@@ -55,8 +57,7 @@ export class TlsServers {
 
   #create(files: TlsFiles): Server {
     const server = createServer({
-      cert: files.cert,
-      key: files.key,
+      ...(files.issues ? { SNICallback: issuing(files, this.#clock) } : { cert: files.cert, key: files.key }),
       ...(files.ca ? { ca: files.ca, requestCert: true, rejectUnauthorized: !files.caOptional } : {}),
       minVersion: files.minVersion ?? 'TLSv1.2',
       ...(files.maxVersion ? { maxVersion: files.maxVersion } : {}),
@@ -74,8 +75,7 @@ export class TlsServers {
       else socket.destroy()
     })
     server.on('tlsClientError', (error, socket) => {
-      // OpenSSL's reason without its source location.
-      this.#take(socket)?.failed((error as { reason?: string }).reason ?? error.message.trim())
+      this.#take(socket)?.failed(reasonOf(error, files.issues === true && !socket.servername))
       socket.destroy()
     })
     return server
@@ -87,6 +87,21 @@ export class TlsServers {
     this.#pending.delete(key)
     pending?.timer.cancel()
     return pending?.handshake
+  }
+}
+
+function reasonOf(error: Error, unnamed: boolean): string {
+  if (unnamed) return 'the client sent no server name to issue a certificate for'
+  // OpenSSL's reason without its source location.
+  return (error as { reason?: string }).reason ?? error.message.trim()
+}
+
+function issuing(files: TlsFiles, clock: Clock): NonNullable<TlsOptions['SNICallback']> {
+  const contexts = new IssuedContexts(files, clock)
+  return (serverName, done) => {
+    const name = plainServerName(serverName)
+    if (name === null) done(new Error('the server name is not a host name'))
+    else done(null, contexts.contextFor(name))
   }
 }
 
