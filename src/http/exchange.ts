@@ -77,6 +77,8 @@ export interface BodySource {
   readonly length: number | undefined
   /** Set once `buffer` or `replace` has run. */
   readonly bytes: Buffer | undefined
+  /** The client's whole body, if it arrived together with its head. */
+  readonly arrived?: Buffer | undefined
   /**
    * Buffers the whole body. Throws GatewayError `bodyTooLarge` past `limit` bytes, `bodyUnreadable` if the client
    * disconnects, `bodyTimeout` if it is too slow, `bodyMemory` if the shared buffer limit is reached.

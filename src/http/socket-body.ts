@@ -51,6 +51,10 @@ export class SocketBody implements BodySource {
     return this.#bytes
   }
 
+  get arrived(): Buffer | undefined {
+    return Buffer.isBuffer(this.#from) ? this.#from : undefined
+  }
+
   async buffer(limit: number): Promise<Buffer> {
     // The read in flight may have a different limit.
     if (this.#reading) await this.#reading.catch(() => {})

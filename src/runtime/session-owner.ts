@@ -18,3 +18,6 @@ export function ownId({ index, count }: WorkerPlace, make: () => string): string
     if (ownerOf(id, count) === index) return id
   }
 }
+
+/** Begins the `requestState` of a call that a worker keeps for a client without a session. */
+export const HELD_CALL = 'gwctl.'

@@ -3,6 +3,7 @@ import { NO_STEPS } from '../../calls/step.ts'
 import type { Target } from '../../http/transport.ts'
 import { readToolLock, type ToolLock } from '../../mcp/tool-lock.ts'
 import type { Serving } from '../../policies/policy.ts'
+import { HELD_CALL, ownId } from '../../runtime/session-owner.ts'
 import type { PartPolicies } from '../backend.ts'
 import { type BackendContext, defineBackend } from '../backend.ts'
 import { connectionKey, connectionOf } from '../http-target.ts'
@@ -67,10 +68,8 @@ function endpointOf(
     () => new SessionStore(setup.backend, clock, setup.sessionTtl, maxSessions(setup)),
   )
   const programs = Math.ceil(MAX_PROGRAMS / worker.count)
-  const shared = ctx.movingState(
-    'shared',
-    () => new SharedTargets(clock, () => setup.runtime.uuid(), setup.sessionTtl, programs),
-  )
+  const newState = () => ownId(worker, () => HELD_CALL + setup.runtime.uuid())
+  const shared = ctx.movingState('shared', () => new SharedTargets(clock, newState, setup.sessionTtl, programs))
   return new McpEndpoint(setup, store, shared)
 }
 

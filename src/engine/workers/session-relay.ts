@@ -6,7 +6,7 @@ import { HeaderList } from '../../http/headers.ts'
 import { SocketBody } from '../../http/socket-body.ts'
 import type { Target } from '../../http/transport.ts'
 import type { Runtime, WorkerPlace } from '../../runtime/runtime.ts'
-import { ownerOf } from '../../runtime/session-owner.ts'
+import { HELD_CALL, ownerOf } from '../../runtime/session-owner.ts'
 import type { Downstream } from '../downstream.ts'
 import { forwardedHeaders } from '../forwarded-head.ts'
 import { exchangeFor, type ListenerHost, serveExchange } from '../inbound/serve-exchange.ts'
@@ -27,7 +27,7 @@ interface Facts {
 type TlsFacts = NonNullable<ConnectionFacts['tls']>
 
 /**
- * Relays requests of an MCP session to the worker that owns it, before any policy runs: there a request is served as if
+ * Relays requests of an MCP session, or that continue a call, to the worker that owns it, before any policy runs: there a request is served as if
  * it had arrived there, so that limits, logs, metrics and traces see it once.
  */
 export class SessionRelay {
@@ -98,13 +98,25 @@ export class SessionRelay {
   }
 }
 
-/** From the header of Streamable HTTP, or the parameter of HTTP+SSE. Upgrades are never part of a session. */
-function sessionOf({ request, upgrade }: Exchange): string | undefined {
+/**
+ * From the header of Streamable HTTP, the parameter of HTTP+SSE, or the call that the request continues. Upgrades are
+ * never part of a session.
+ */
+function sessionOf({ request, upgrade, body }: Exchange): string | undefined {
   const { headers, method, path } = request
   if (upgrade !== undefined || method === 'CONNECT') return undefined
   const id = headers.get(FIELD)
   if (id !== undefined || method !== 'POST') return id
-  return /[?&]sessionId=([^&]+)/.exec(path)?.[1]
+  return /[?&]sessionId=([^&]+)/.exec(path)?.[1] ?? (headers.has('mcp-method') ? heldCallIn(body) : undefined)
+}
+
+const STATE = /"requestState"\s*:\s*"([^"]*)"/g
+
+/** In a body that arrived with its head: only those bodies can be read without waiting. */
+function heldCallIn({ arrived }: Exchange['body']): string | undefined {
+  if (!arrived?.includes(`"${HELD_CALL}`)) return undefined
+  const states = [...arrived.toString('latin1').matchAll(STATE)].map(([, state]) => state)
+  return states.find(state => state?.startsWith(HELD_CALL))
 }
 
 function requestOf(x: Exchange, bind: string) {

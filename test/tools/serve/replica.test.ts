@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as readAll } from 'node:stream/consumers'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { META, modern } from '../../backends/mcp/modern-server.ts'
 import { createAuthority, createCertificate } from '../../helpers/certificates.ts'
 import { type Answer, ask, startReplica, type TestReplica } from '../../helpers/replica.ts'
 import { rawRequest, startUpstream } from '../../helpers/upstream.ts'
@@ -366,7 +367,7 @@ describe('MCP sessions', () => {
     - backends: [{mcp: {targets: [{name: up, stdio: {cmd: '${process.execPath}', args: ['${server}', up]}}]}}]
 `
 
-  test('every message finds the worker whose child process the session has', async () => {
+  test('every message finds the worker whose child process the session has, or that keeps the call it continues', async () => {
     await using replica = await startReplica(config, WORKERS)
     const clients = await Promise.all(Array.from({ length: 3 }, () => connectMcp(replica.port(80))))
     for (const client of clients) {
@@ -376,6 +377,23 @@ describe('MCP sessions', () => {
     }
     // Each request is served, and counted, by one worker only.
     expect(sample(await replica.metrics(), 'agentgateway_requests_total', 'status="200"')).toBe(3 + 36)
+
+    const _meta = { ...META, 'io.modelcontextprotocol/clientCapabilities': { sampling: {} } }
+    const answered = (more: object) => {
+      const params = { name: 'sample', arguments: {}, _meta, ...more }
+      const { headers } = modern(1, 'tools/call', params)
+      const accept = 'application/json, text/event-stream'
+      const fields = { 'content-type': 'application/json', accept, ...headers }
+      const message = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })
+      return ask({ port: replica.port(80), path: '/mcp', method: 'POST', headers: fields }, message)
+    }
+    const content = { type: 'text', text: 'so be it' }
+    const inputResponses = { 'question-1': { role: 'assistant', model: 'm', content } }
+    for (let i = 0; i < 8; i++) {
+      const asked = await answered({})
+      const requestState = /"requestState":"([^"]+)"/.exec(asked.body)?.[1]
+      expect((await answered({ inputResponses, requestState })).body).toContain('up sampled')
+    }
   })
 
   test('a session that has been ended is gone for all', async () => {

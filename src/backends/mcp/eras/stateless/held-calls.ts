@@ -1,11 +1,11 @@
 import type { Clock, Timer } from '../../../../runtime/runtime.ts'
+import { HELD_CALL } from '../../../../runtime/session-owner.ts'
 
 /** ms that a call waits for its client's answers. */
 const PATIENCE = 5 * 60_000
 /** Waiting calls per client, and in total. */
 const MAX_PER_CLIENT = 32
 const MAX = 1000
-const PREFIX = 'gwctl.'
 
 interface Held<Call> {
   readonly call: Call
@@ -19,16 +19,17 @@ interface Held<Call> {
  */
 export class HeldCalls<Call extends { giveUp(): void }> {
   readonly #clock: Clock
-  readonly #uuid: () => string
+  readonly #newState: () => string
   readonly #held = new Map<string, Held<Call>>()
 
-  constructor(clock: Clock, uuid: () => string) {
+  /** `newState`: returns a state that begins with `HELD_CALL`. */
+  constructor(clock: Clock, newState: () => string) {
     this.#clock = clock
-    this.#uuid = uuid
+    this.#newState = newState
   }
 
   static names(state: unknown): boolean {
-    return typeof state === 'string' && state.startsWith(PREFIX)
+    return typeof state === 'string' && state.startsWith(HELD_CALL)
   }
 
   /** Returns the state for the client; evicts the client's oldest call if needed. */
@@ -36,7 +37,7 @@ export class HeldCalls<Call extends { giveUp(): void }> {
     const own = [...this.#held].filter(([, held]) => held.client === client)
     const [oldest] = own.length >= MAX_PER_CLIENT ? own : this.#held.size >= MAX ? [...this.#held] : []
     if (oldest) this.#drop(oldest[0])
-    const state = `${PREFIX}${this.#uuid()}`
+    const state = this.#newState()
     this.#held.set(state, { call, client, timer: this.#clock.after(PATIENCE, () => this.#drop(state)) })
     return state
   }

@@ -55,8 +55,8 @@ export class SharedTargets {
   #timer: Timer | undefined
 
   /** `idle`: ms without a request until a program is ended. `max`: concurrent programs. */
-  constructor(clock: Clock, uuid: () => string, idle: number, max: number) {
-    this.held = new HeldCalls(clock, uuid)
+  constructor(clock: Clock, newState: () => string, idle: number, max: number) {
+    this.held = new HeldCalls(clock, newState)
     this.#clock = clock
     this.#idle = idle
     this.#max = max
