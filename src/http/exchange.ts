@@ -84,10 +84,7 @@ export interface BodySource {
    * disconnects, `bodyTimeout` if it is too slow, `bodyMemory` if the shared buffer limit is reached.
    */
   buffer(limit: number): Promise<Buffer>
-  /**
-   * The first `limit` bytes, and whether that is all. Later readers still get the whole body. Throws as `buffer` does,
-   * except for length.
-   */
+  /** The first `limit` bytes; later readers still get the whole body. Throws as `buffer` does, except for length. */
   prefix(limit: number): Promise<BodyPrefix>
   replace(bytes: Buffer): void
   /** The bytes to send: a buffer if buffered, otherwise the client's stream (once). Undefined if there is no body. */
