@@ -3,7 +3,7 @@ import { GatewayCommand } from '../src/cli/command.ts'
 import type { Outcome } from '../src/cli/exit-codes.ts'
 import { leadingFile, resolveFile } from '../src/cli/file-words.ts'
 import { requestArg, requestOf } from '../src/cli/request-flags.ts'
-import { routeFlags } from '../src/cli/route-flags.ts'
+import { clusterConfig, routeFlags } from '../src/cli/route-flags.ts'
 import { Failure } from '../src/diagnostics/failure.ts'
 import { plainPaint } from '../src/diagnostics/paint.ts'
 
@@ -23,6 +23,10 @@ export default class Route extends GatewayCommand {
       description: 'With claims, at a given time, with a backend down:',
       command: `gwctl route -f gateway.yaml /admin --jwt-claims '{"sub": "bob"}' --at 2026-01-01T00:00:00Z --stub openai=down`,
     },
+    {
+      description: 'What the replicas of a cluster do:',
+      command: 'gwctl route --from-cluster -A --context staging GET https://api.example.com/v1/models',
+    },
     { description: 'In a script:', command: 'gwctl route -f gateway.yaml /admin --expect 403 > /dev/null' },
     {
       description: 'A request copied from a browser as cURL:',
@@ -36,18 +40,24 @@ export default class Route extends GatewayCommand {
     const { args, flags } = await this.parse(Route)
     this.obey(flags)
     const given = (args.request as unknown as string[] | undefined) ?? []
-    const [named, words] = flags.file === undefined ? leadingFile(given, this.io.cwd) : [flags.file, given]
-    const file = resolveFile(named, [], EXAMPLE)
+    const named = flags['from-cluster'] ? '-' : flags.file
+    const [first, words] = named === undefined ? leadingFile(given, this.io.cwd) : [named, given]
+    const file = resolveFile(first, [], EXAMPLE)
     const request = await requestOf(words, flags, this.io, EXAMPLE)
     const { parseStub } = await import('../src/tools/route/parse-stub.ts')
     const { routeNotes, routeRequest } = await import('../src/tools/route/route.ts')
     const stubs = new Map((flags.stub ?? []).map(text => parseStub(text, this.io.cwd)))
     const { at: time, seed } = flags
-    const routed = await routeRequest({ file, request, time, seed, stubs }, this.io)
+    const told = { note: (text: string) => this.note(text), progress: (text: string) => this.progress(text) }
+    const config = flags['from-cluster'] ? await clusterConfig(flags, this.io, told) : file
+    const routed = await routeRequest({ config, request, time, seed, stubs }, this.io)
     if ('refused' in routed) {
       const { renderText } = await import('../src/diagnostics/render/text.ts')
       this.io.stderr.write(renderText(routed.refused, { paint: await this.paint(this.io.stderr), refused: true }))
-      throw new Failure('input', `${file} cannot be served, so no request can come in.`)
+      throw new Failure(
+        'input',
+        `${config === file ? file : 'the cluster'} cannot be served, so no request can come in.`,
+      )
     }
     const { explanation, run } = routed
     for (const note of await routeNotes(explanation, run, flags.output.format)) this.note(note)
@@ -62,10 +72,9 @@ export default class Route extends GatewayCommand {
     })
     await this.deliver(text, flags.output)
     const { verdict, status } = explanation
-    const { expect } = flags
-    if (expect === undefined) return verdict === 'reached' || verdict === 'answered' ? 'ok' : 'findings'
-    if (status === expect) return 'ok'
-    this.note(`gwctl route: expected ${expect}, got ${status ?? 'no response'}.`)
+    if (flags.expect === undefined) return verdict === 'reached' || verdict === 'answered' ? 'ok' : 'findings'
+    if (status === flags.expect) return 'ok'
+    this.note(`gwctl route: expected ${flags.expect}, got ${status ?? 'no response'}.`)
     return 'findings'
   }
 }

@@ -4,8 +4,10 @@ import { Failure } from '../../diagnostics/failure.ts'
 import { HeadSnapshots } from '../../engine/head-snapshot.ts'
 import type { Serving } from '../../engine/passage.ts'
 import { routeTables } from '../../engine/route-table.ts'
+import type { Fields } from '../../schema/untyped.ts'
 import { holdsResources, loadInput, type RunOptions, referencedWithin } from '../check/check-documents.ts'
 import type { InputPlace, InputText } from '../input/input-files.ts'
+import type { LiveChoice } from '../input/live-objects-loader.ts'
 import { readServed } from '../input/served-input.ts'
 import { BackendNames } from './backend-names.ts'
 import type { DryClock } from './dry-clock.ts'
@@ -71,6 +73,19 @@ export async function loadDryGateway(texts: readonly InputText[], options: DryOp
         { readReferenced: referencedWithin(texts[0]!.file, cwd), ...load },
         world.runtime,
       )
+  const { snapshot, runnable } = loaded
+  return { loaded, gateway: snapshot && runnable ? gatewayOf(snapshot, world) : undefined }
+}
+
+/** Objects of a cluster, as a replica serves them. */
+export async function loadLiveDryGateway(
+  objects: readonly Fields[],
+  choice: LiveChoice,
+  options: DryWorldOptions & Pick<DryOptions, 'env'>,
+): Promise<DryLoaded> {
+  const world = new DryWorld(options)
+  const { loadLiveObjects } = await import('../input/live-objects-loader.ts')
+  const loaded = await loadLiveObjects(objects, choice, world.runtime, options.env)
   const { snapshot, runnable } = loaded
   return { loaded, gateway: snapshot && runnable ? gatewayOf(snapshot, world) : undefined }
 }

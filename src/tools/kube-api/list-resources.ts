@@ -1,9 +1,7 @@
 import { KINDS } from '../../cluster/kinds/index.ts'
 import type { ResourceKind } from '../../cluster/kinds/resource.ts'
 import { Failure } from '../../diagnostics/failure.ts'
-import { printYaml } from '../../diagnostics/print-yaml.ts'
-import { asFields, asItems, type Fields, textOf } from '../../schema/untyped.ts'
-import type { InputText } from '../input/input-files.ts'
+import { asItems, type Fields, textOf } from '../../schema/untyped.ts'
 import type { ApiClient, Refusal } from './api-client.ts'
 import { type Listed, listAll } from './list-pages.ts'
 
@@ -14,8 +12,7 @@ export interface ListRequest {
 }
 
 export interface ListedResources {
-  /** One text per resource, named after it. */
-  readonly texts: readonly InputText[]
+  readonly objects: readonly Fields[]
   /** What could not be read, and why. */
   readonly notes: readonly string[]
 }
@@ -28,15 +25,16 @@ const SECRETS = encodeURIComponent('type!=helm.sh/release.v1,type!=kubernetes.io
 /** Reads the resources of all translated kinds. Forbidden ones are noted, and the rest is read. */
 export async function listResources(client: ApiClient, request: ListRequest): Promise<ListedResources> {
   const { served, absent } = await discover(client)
-  const texts: InputText[] = []
+  const objects: Fields[] = []
   const refused: string[] = []
   const queue = [...served]
   const work = async (): Promise<void> => {
     for (let kind = queue.shift(); kind; kind = queue.shift()) {
-      request.progress(`Reading ${kind.plural}: ${texts.length} resources so far`)
+      request.progress(`Reading ${kind.plural}: ${objects.length} resources so far`)
       const found = await listKind(kind, client, request)
       if ('refusal' in found) refused.push(noteOf(kind, found.refusal, request.namespace))
-      else for (const item of found.items) texts.push(textFor(kind, item))
+      // Items of a list do not name their kind.
+      else for (const item of found.items) objects.push({ apiVersion: kind.apiVersion, kind: kind.kind, ...item })
     }
   }
   await Promise.all(Array.from({ length: AT_ONCE }, work))
@@ -45,9 +43,8 @@ export async function listResources(client: ApiClient, request: ListRequest): Pr
       help: refused.sort()[0]!,
     })
   }
-  texts.sort((a, b) => (a.file < b.file ? -1 : 1))
   const lacks = absent.length > 0 ? [`Not installed in this cluster: ${absent.join(', ')}.`] : []
-  return { texts, notes: [...lacks, ...refused.sort()] }
+  return { objects, notes: [...lacks, ...refused.sort()] }
 }
 
 /** A kind as served by one API server. */
@@ -132,18 +129,3 @@ function noteOf({ plural }: ServedKind, { status, message }: Refusal, namespace:
   if (status === 403) return `${plural} are left out: these credentials may not list them ${where}.`
   return `${plural} are left out: the server answers ${status} (${message}).`
 }
-
-/** As in `kubectl get -o yaml`, without fields that only the server needs. */
-function textFor({ kind, apiVersion }: ServedKind, item: Fields): InputText {
-  const { managedFields: _managed, annotations, ...metadata } = asFields(item.metadata) ?? {}
-  // A copy of the whole object, including the values of Secrets.
-  const { [LAST_APPLIED]: _applied, ...others } = asFields(annotations) ?? {}
-  const kept = Object.keys(others).length > 0 ? { annotations: others } : {}
-  const { apiVersion: _version, kind: _kind, ...rest } = item
-  const text = printYaml({ apiVersion, kind, ...rest, metadata: { ...metadata, ...kept } })
-  const { namespace, name } = metadata
-  const place = namespace === undefined ? textOf(name) : `${textOf(namespace)}/${textOf(name)}`
-  return { file: `cluster:${kind}/${place}`, text }
-}
-
-const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration'

@@ -4,19 +4,28 @@ import { didYouMean } from '../../diagnostics/suggest.ts'
 import { initializeParams } from '../../mcp/initialize.ts'
 import { policyNamed } from '../../policies/index.ts'
 import { Placeholder } from '../../schema/placeholder.ts'
+import type { Fields } from '../../schema/untyped.ts'
 import { reportOf } from '../check/check.ts'
 import { fieldOf } from '../dry-run/dry-request.ts'
-import { type DryGateway, type DryOutcome, type DryRequest, loadDryGateway, type Stub } from '../dry-run/dry-run.ts'
+import {
+  type DryGateway,
+  type DryOutcome,
+  type DryRequest,
+  loadDryGateway,
+  loadLiveDryGateway,
+  type Stub,
+} from '../dry-run/dry-run.ts'
 import { EVERYTHING } from '../dry-run/stubs.ts'
 import type { InputPlace } from '../input/input-files.ts'
+import type { LiveChoice } from '../input/live-objects-loader.ts'
 import { readServed } from '../input/served-input.ts'
 import { explainRequest, type Run } from './explain-request.ts'
 import type { Explanation } from './explanation.ts'
 import type { RouteFormat } from './render.ts'
 
 interface RouteQuery {
-  /** A file, a directory of resources, or - for stdin. */
-  readonly file: string
+  /** A file, a directory of resources, - for stdin; or the objects of a cluster. */
+  readonly config: string | { readonly objects: readonly Fields[]; readonly choice: LiveChoice }
   readonly request: DryRequest
   /** ms since the epoch; now when unset. */
   readonly time: number | undefined
@@ -36,10 +45,13 @@ export async function routeRequest(
   query: RouteQuery,
   place: RoutePlace,
 ): Promise<{ readonly run: Run; readonly explanation: Explanation } | { readonly refused: CheckReport }> {
-  const { file, request, time, seed, stubs } = query
-  const texts = await readServed(file, place)
-  const world = { seed, stubs, ...(time === undefined ? {} : { time }) }
-  const { loaded, gateway } = await loadDryGateway(texts, { ...place, ...world })
+  const { config, request, time, seed, stubs } = query
+  const world = { ...place, seed, stubs, ...(time === undefined ? {} : { time }) }
+  const texts = typeof config === 'string' ? await readServed(config, place) : []
+  const { loaded, gateway } =
+    typeof config === 'string'
+      ? await loadDryGateway(texts, world)
+      : await loadLiveDryGateway(config.objects, config.choice, world)
   if (gateway === undefined) return { refused: await reportOf(texts, loaded, place.cwd) }
   const { opensSession, ...done } = await inSession(gateway, request)
   const run = { gateway, ...done, seed, stubbed: new Set(stubs.keys()), opensSession, lacking: lackingIn(loaded) }

@@ -1,21 +1,14 @@
-import { decodeResources, type Engines } from '../../../cluster/resources/decode-resources.ts'
+import type { Engines } from '../../../cluster/resources/decode-resources.ts'
 import { liveResource } from '../../../cluster/resources/live-resource.ts'
+import { type LiveReading, readLive } from '../../../cluster/resources/read-live.ts'
 import { labelOf, type Resource, type Written } from '../../../cluster/resources/resource.ts'
-import { salvaged } from '../../../cluster/resources/salvage.ts'
 import { idOf } from '../../../cluster/translate/cluster-view.ts'
-import type { Diagnostic } from '../../../diagnostics/diagnostic.ts'
 import { asFields, type Fields } from '../../../schema/untyped.ts'
 
-export interface LiveObject {
+export interface LiveObject extends LiveReading {
   readonly written: Written
   /** Only changes to the fingerprint count. */
   readonly fingerprint: string
-  /** Undefined until it is decoded, and if it is invalid. */
-  readonly resource?: Resource
-  /** Invalid expressions. */
-  readonly faults?: readonly string[]
-  /** Why it is invalid. */
-  readonly refused?: readonly string[]
 }
 
 /** All objects reported by the API server, with the changes since the last `settle`. */
@@ -112,19 +105,12 @@ export class LiveObjects {
     return new Map(found.map(({ resource, faults }) => [resource!, faults!]))
   }
 
-  /** The API server has validated kinds of other projects; in ours it cannot check expressions. */
   async #read(object: LiveObject): Promise<LiveObject> {
     const { written } = object
-    if (!written.kind.own) return { ...object, resource: { ...written, mistakes: [] } }
-    const found: Diagnostic[] = []
-    const [resource] = await decodeResources([written], this.#engines, found)
-    const errors = found.filter(({ severity }) => severity === 'error')
-    if (resource && errors.length === 0) return { ...object, resource }
-    const faults = errors.map(({ path, message }) => `${path.replace(/^spec\./, '')}: ${message}`)
-    const readable = resource && errors.every(({ code }) => code.startsWith('GW3')) ? resource : undefined
-    const kept = readable ?? (resource && salvaged(resource))
-    this.#refused(labelOf(written), faults)
-    return kept ? { ...object, resource: kept, faults } : { ...object, refused: faults }
+    const reading = await readLive(written, this.#engines)
+    const reasons = reading.faults ?? reading.refused
+    if (reasons) this.#refused(labelOf(written), reasons)
+    return { ...object, ...reading }
   }
 }
 
