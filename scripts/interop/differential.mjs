@@ -13,7 +13,7 @@ import { portsOf, readCases } from '../../test/acceptance/differential/cases.ts'
 import { differences, unexpected } from '../../test/acceptance/differential/compare.ts'
 import { isRecord, startGwctl } from '../../test/acceptance/differential/gwctl.ts'
 import { play, until } from '../../test/acceptance/differential/play.ts'
-import { Refused } from '../../test/acceptance/differential/system.ts'
+import { ENV, Refused } from '../../test/acceptance/differential/system.ts'
 
 const BIN = process.env.ORACLE ?? fileURLToPath(new URL('../../../shared/oracle/agentgateway', import.meta.url))
 
@@ -70,7 +70,11 @@ async function start(config, files) {
   for (const [name, text] of Object.entries(files)) await writeFile(join(directory, name), text)
   const ports = await freePorts([...portsOf(config), 'admin', 'stats', 'readiness'])
   await writeFile(join(directory, 'config.json'), JSON.stringify(configure(config, ports)))
-  const child = spawn(BIN, ['-f', 'config.json'], { cwd: directory, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(BIN, ['-f', 'config.json'], {
+    cwd: directory,
+    env: { ...process.env, ...ENV },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   let output = ''
   let exited = false
   for (const stream of [child.stdout, child.stderr])

@@ -13,6 +13,8 @@ export interface UpstreamReply {
   readonly body?: string
   /** The bytes of the answer, after which the connection ends. */
   readonly raw?: string
+  /** The message of a service over gRPC, or `{code, details}`. */
+  readonly grpc?: Readonly<Record<string, unknown>>
   /** ms until it answers. */
   readonly after?: number
   /** Does not answer, or ends the connection instead. */
@@ -43,7 +45,8 @@ export interface CaseRequest {
   readonly calls?: number
 }
 
-export type UpstreamKind = 'http1' | 'http2' | 'tls' | 'closed'
+/** `envoy`: external authorization, processing and rate limits over gRPC. */
+export type UpstreamKind = 'http1' | 'http2' | 'tls' | 'closed' | 'envoy'
 
 /** Where gwctl answers otherwise, on purpose. */
 export interface ExpectedDifference {

@@ -1,5 +1,5 @@
 import { startGateway } from '../../helpers/gateway.ts'
-import { Refused, type Start } from './system.ts'
+import { ENV, Refused, type Start } from './system.ts'
 
 /** A line of the access log in either format. */
 export function isRecord(line: string): boolean {
@@ -8,7 +8,7 @@ export function isRecord(line: string): boolean {
 
 export const startGwctl: Start = async (config, files) => {
   const { logging } = (config['config'] ?? {}) as { logging?: { format?: 'text' | 'json' } }
-  const options = { files, logFormat: logging?.format ?? 'json' }
+  const options = { files, env: ENV, logFormat: logging?.format ?? 'json' }
   const running = await startGateway(JSON.stringify(config), options).catch((error: Error) => {
     throw error.message.startsWith('the configuration has findings') ? new Refused(error.message) : error
   })

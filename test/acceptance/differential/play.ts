@@ -54,6 +54,8 @@ export function note(answer: Reply, calls: readonly Call[], plain: (text: string
 
   function header(line: string): string {
     if (line.startsWith('x-ratelimit-reset: ')) return line.replace(/\d{4}$/, '<seconds>')
+    if (line.startsWith('set-cookie: agw_')) return cookie(line)
+    if (line.startsWith('location: ')) return line.replace(/\b(state|nonce|code_challenge)=[\w.-]+/g, '$1=<random>')
     const own = line.startsWith('traceparent: ') && !line.includes(PARENT)
     return plain(own ? line.replace(/-[0-9a-f]{16}-/, '-<span>-') : line.replace(/^(date): .*/i, '$1: <date>'))
   }
@@ -62,6 +64,12 @@ export function note(answer: Reply, calls: readonly Call[], plain: (text: string
     if (text.length <= LONGEST_BODY) return plain(text)
     return `<${text.length} bytes, ${createHash('sha256').update(text).digest('hex').slice(0, 16)}>`
   }
+}
+
+/** A cookie of the gateway: its name and value differ between runs, and the order of attributes means nothing. */
+function cookie(line: string): string {
+  const [, ...attributes] = line.split('; ')
+  return ['set-cookie: <cookie>', ...attributes.sort()].join('; ')
 }
 
 /** Ports differ between runs. */

@@ -4,6 +4,7 @@ import { createServer as createHttp2Server, createSecureServer, type Http2Server
 import { type AddressInfo, connect, type Socket, type Server as TcpServer } from 'node:net'
 import type { Certificate } from '../../helpers/certificates.ts'
 import { type Case, lines, type UpstreamKind, type UpstreamReply } from './cases.ts'
+import { startEnvoyUpstream } from './envoy-upstream.ts'
 
 /** What an upstream has received. */
 export interface Call {
@@ -22,6 +23,7 @@ export class Upstreams implements AsyncDisposable {
   #replies: readonly UpstreamReply[] = []
   #answered = 0
   readonly #servers: TcpServer[] = []
+  readonly #services: AsyncDisposable[] = []
   readonly #sockets = new Set<Socket>()
   readonly #certificate: Certificate
 
@@ -33,6 +35,13 @@ export class Upstreams implements AsyncDisposable {
     for (const [name, kind] of Object.entries(kinds)) {
       if (kind === 'closed') {
         this.addresses[name] = '127.0.0.1:1'
+        continue
+      }
+      if (kind === 'envoy') {
+        const note = (call: Call) => this.calls.push(call)
+        const services = await startEnvoyUpstream({ name, note, reply: () => this.#reply() })
+        this.addresses[name] = services.host
+        this.#services.push(services)
         continue
       }
       const server = this.#create(name, kind)
@@ -57,6 +66,7 @@ export class Upstreams implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const socket of this.#sockets) socket.destroy()
+    await Promise.all(this.#services.map(each => each[Symbol.asyncDispose]()))
     await Promise.all(this.#servers.map(server => new Promise(resolve => server.close(resolve))))
   }
 

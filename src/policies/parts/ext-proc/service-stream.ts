@@ -45,7 +45,7 @@ export class ServiceStream {
   #refuse: (error: Error) => void = () => {}
   /** Called first for every response: those with metadata take effect before any other handler runs. */
   readonly #every: (response: ProcessingResponse) => void
-  /** Sent with the first message. */
+  /** Sent with the next message; the metadata with all of them. */
   #preface: ProcessingRequest
 
   constructor(
@@ -91,7 +91,9 @@ export class ServiceStream {
     if (this.#ended) return true
     this.#watch()
     const bytes = processingRequest.encode({ ...this.#preface, ...message })
-    this.#preface = {}
+    const { metadataContext } = this.#preface
+    // As Envoy does: the service need not remember it.
+    this.#preface = metadataContext === undefined ? {} : { metadataContext }
     return this.#stream.write(bytes)
   }
 
