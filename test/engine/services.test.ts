@@ -65,6 +65,16 @@ describe('endpoints', () => {
     expect(await asked(gateway, 8)).toBe('aaaabbbb')
   })
 
+  test('`healthPolicy: AllowAll` also calls unhealthy workloads', async () => {
+    await using a = await named('a')
+    const config = file({
+      workloads: [{ port: a.port, more: ', status: Unhealthy' }],
+      service: ', ipFamilies: IPv4, loadBalancer: {mode: Standard, routingPreferences: [], healthPolicy: AllowAll}',
+    })
+    await using gateway = await startGateway(config)
+    expect(await text(gateway)).toBe('a')
+  })
+
   test('a workload without addresses is called by its host name', async () => {
     await using a = await named('a')
     const config = file({ workloads: [{ port: a.port, more: ', hostname: localhost' }] })

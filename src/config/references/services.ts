@@ -45,7 +45,7 @@ export class Services {
       hostname: service.hostname,
       protocol: service.appProtocols?.[String(port)],
       subjectAltNames: service.subjectAltNames ?? [],
-      endpoints: this.#workloads.flatMap(workload => endpointsOf(workload, name, port, targetPort)),
+      endpoints: this.#workloads.filter(isCalled(service)).flatMap(each => endpointsOf(each, name, port, targetPort)),
     }
   }
 
@@ -99,10 +99,14 @@ export class Services {
   }
 }
 
+function isCalled({ loadBalancer }: ServiceSection): (workload: WorkloadSection) => boolean {
+  return ({ status }) => status !== 'Unhealthy' || loadBalancer?.healthPolicy === 'AllowAll'
+}
+
 function endpointsOf(workload: WorkloadSection, service: string, port: number, targetPort: number): ServiceEndpoint[] {
   const ports = workload.services[service]
   const capacity = workload.capacity ?? 1
-  if (ports === undefined || workload.status === 'Unhealthy' || capacity === 0) return []
+  if (ports === undefined || capacity === 0) return []
   const own = ports[String(port)] ?? targetPort
   const { workloadIps, hostname } = workload
   const hosts = workloadIps.length === 0 && hostname !== undefined ? [hostname] : workloadIps

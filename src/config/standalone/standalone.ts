@@ -105,6 +105,16 @@ export type TargetedPolicy = Infer<typeof targetedPolicy>
 
 const NO_MESH = { unserved: 'Endpoints are called directly, all of them alike.' }
 const FOR_THE_MESH = { inert: 'It only matters to the mesh that the list was made for; calls go to the addresses.' }
+const NO_LOCALITY = { inert: 'The gateway has no place in the mesh, so no endpoint is nearer than another.' }
+const loadBalancer = object('load balancer', {
+  mode: req(oneOf(['Standard', 'Strict', 'Failover', 'Passthrough']), 'How preferences count.', NO_LOCALITY),
+  routingPreferences: req(
+    list(oneOf(['Region', 'Zone', 'Subzone', 'Node', 'Cluster', 'Network'])),
+    'What preferred endpoints have in common with the client.',
+    NO_LOCALITY,
+  ),
+  healthPolicy: def(oneOf(['OnlyHealthy', 'AllowAll']), 'OnlyHealthy', '`AllowAll` also calls unhealthy workloads.'),
+})
 const serviceSection = object('service', {
   name: req(string({ min: 1 }), 'Name.', { inert: 'Backends refer to the host name.' }),
   namespace: req(string({ min: 1 }), 'Namespace.'),
@@ -114,8 +124,8 @@ const serviceSection = object('service', {
   appProtocols: opt(map(oneOf(['Http11', 'Http2', 'Grpc', 'Tls', 'Tcp'])), 'Service port to protocol.'),
   subjectAltNames: opt(list(string({ min: 1 })), 'Names that its certificates carry.'),
   waypoint: opt(json, 'Waypoint.', NO_MESH),
-  loadBalancer: opt(json, 'Load balancing.', NO_MESH),
-  ipFamilies: opt(json, 'Address families.', NO_MESH),
+  loadBalancer: opt(loadBalancer, 'Which endpoints are called.'),
+  ipFamilies: opt(oneOf(['Dual', 'IPv4', 'IPv6']), 'Address families of the virtual addresses.', FOR_THE_MESH),
 })
 const workloadSection = object('workload', {
   workloadIps: req(list(string({ min: 1 })), 'Addresses.'),

@@ -37,7 +37,7 @@ binds: [{port: 8443, listeners: [{protocol: HTTPS, routes: [], tls: {cert: c, ke
   {port: 5432, listeners: [{protocol: TCP, tcpRoutes: [{
     policies: {backendTLS: {}, backendTunnel: {proxy: {service: {name: n/p.test, port: 1}}}},
     backends: [{service: {name: n/p.test, port: 1}}, {dynamic: {}}]}]}]}]
-services: [{name: p, namespace: n, hostname: p.test, vips: [], ports: {"1": 1}}]
+services: [{name: p, namespace: n, hostname: p.test, vips: [], ports: {"1": 1}, loadBalancer: {mode: Strict, routingPreferences: [Zone]}}]
 workloads: [{workloadIps: [], hostname: w.test, namespace: n, services: {n/p.test: {"1": 2}}}]
 backends:
 - {name: aws, aws: {agentCore: {agentRuntimeArn: 'arn:aws:bedrock-agentcore:eu-west-1:123456789012:runtime/a'}}, policies: {backendAuth: {aws: {
@@ -108,7 +108,7 @@ binds: [{port: 8080, listeners: [{routes: [
     backends: [{ai: {provider: {bedrock: {}}, hostOverride: '127.0.0.1:${port}'}, policies: {backendAuth: {key: k}}}]},
   {matches: [{path: {pathPrefix: /s}}], backends: [{service: {name: n/p.test, port: 1}, policies: {health: {unhealthyExpression: 'response.code == 404',
     eviction: {duration: 1s, restoreHealth: 0.5, consecutiveFailures: 2, healthThreshold: 0.5}}}}]}]}]}]
-services: [{name: p, namespace: n, hostname: p.test, vips: [], ports: {"1": 1}}]
+services: [{name: p, namespace: n, hostname: p.test, vips: [], ports: {"1": 1}, loadBalancer: {mode: Strict, routingPreferences: [Zone]}}]
 workloads: [{workloadIps: [127.0.0.1], namespace: n, services: {n/p.test: {"1": ${port}}}}]
 `
 
