@@ -65,6 +65,12 @@ export interface TlsOptions {
   readonly groups?: readonly string[]
 }
 
+/** What a signature is for. */
+export interface AwsScope {
+  readonly service: string
+  readonly region: string
+}
+
 /** A callable address. Targets with equal `key`s share connections. */
 export interface Target {
   readonly key: string
@@ -85,6 +91,8 @@ export interface Target {
   readonly tunnel?: Tunnel
   /** Finalizes each request, its authority and credential; receives this target. May reject with a GatewayError. */
   readonly sign?: (request: UpstreamRequest, target: Target) => Promise<UpstreamRequest>
+  /** What it is signed for at AWS, where the host does not tell. */
+  readonly signedAs?: AwsScope
   /** Called for each address that `host` resolves to, at every connection; false rejects it. */
   readonly permits?: (address: string) => boolean
   /** True if `host` is a DNS name, which then becomes the request's authority unless a policy has set one. */

@@ -3,7 +3,7 @@ import { GatewayError } from '../../http/errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { HeaderList } from '../../http/headers.ts'
 import { keepChunk } from '../../http/keep-chunk.ts'
-import type { UpstreamRequest } from '../../http/transport.ts'
+import type { AwsScope, Target, UpstreamRequest } from '../../http/transport.ts'
 import { Fresh, FreshByKey } from '../fresh.ts'
 import { type AssumedRole, assumeRole, discoverAwsKeys, regionOf } from './aws-credentials.ts'
 import { type AwsKeys, authorization, sha256, signingFields } from './aws-sigv4.ts'
@@ -40,7 +40,7 @@ const MAX_SESSIONS = 1024
 export function awsSignerFor(
   signing: AwsSigning,
   cloud: SignerContext,
-): (request: UpstreamRequest) => Promise<UpstreamRequest> {
+): (request: UpstreamRequest, target?: Pick<Target, 'signedAs'>) => Promise<UpstreamRequest> {
   const { runtime, env } = cloud
   const { clock } = runtime
   const found = cloud.state('AWS keys', () => new Fresh<AwsKeys>(clock))
@@ -57,8 +57,8 @@ export function awsSignerFor(
       return assumeRole(by, await source(by), asked)
     })
   }
-  return async request => {
-    const named = fromHost(request.authority)
+  return async (request, target) => {
+    const named = target?.signedAs ?? fromHost(request.authority)
     const region = signing.region ?? named?.region ?? regionOf(cloud)
     const service = signing.service ?? named?.service
     if (region === undefined || service === undefined) {
@@ -76,7 +76,7 @@ export function awsSignerFor(
 }
 
 /** `bedrock-runtime.us-east-1.amazonaws.com`; the signing name of a service may differ from its host. */
-function fromHost(authority: string): { region: string; service: string } | undefined {
+function fromHost(authority: string): AwsScope | undefined {
   const match = /^([a-z0-9-]+)\.([a-z]{2}(?:-[a-z]+)+-\d)\.(?:amazonaws\.com|api\.aws)(?:\.cn)?(?::\d+)?$/.exec(
     authority.toLowerCase(),
   )

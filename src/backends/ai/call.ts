@@ -251,7 +251,7 @@ function callConverted(
         facts,
         clock,
         startedAt: clock.mono(),
-        named: replyFacts(call.runtime, to, x.id, model, format, body),
+        named: replyFacts(call.runtime, to, model, format, body),
         cancel,
         done: () => {
           noteLosses(facts, conversion)

@@ -59,24 +59,25 @@ function renameMaxTokens(sent: JsonObject, target: WireFormat, model: string, { 
   delete sent.max_completion_tokens
 }
 
+/** As clients know ids from the format's own provider. */
+const ID_PREFIXES: Readonly<Record<string, string>> = { completions: 'chatcmpl-', messages: 'msg_', responses: 'resp_' }
+
 /** What the response states about itself where the provider does not, and where conversation items are remembered. */
 export function replyFacts(
   runtime: Runtime,
   { items }: ProviderTarget,
-  requestId: string,
   model: string,
   format: Format,
   body: JsonBody,
 ): ReplyFacts {
   const facts = {
-    id: requestId,
+    id: `${ID_PREFIXES[format.name] ?? ''}${runtime.uuid().replaceAll('-', '')}`,
     model,
     created: Math.floor(runtime.clock.now() / 1000),
     usage: wantsUsage(format, body),
   }
   if (format.name !== 'responses') return facts
-  const named = { ...facts, id: `resp_${runtime.uuid().replaceAll('-', '')}` }
-  return body.get('store') === false ? named : { ...named, keep: item => items.keep(item) }
+  return body.get('store') === false ? facts : { ...facts, keep: item => items.keep(item) }
 }
 
 /** As in OpenAI's API, the final usage chunk is sent only on request. */

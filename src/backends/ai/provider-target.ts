@@ -105,6 +105,7 @@ export function providerTarget(init: ProviderTargetInit): ProviderTarget | undef
     port: at.port,
     ...(at.unixPath === undefined ? {} : { unixPath: at.unixPath }),
     ...connectionOf(connection),
+    ...(wire.signedAs ? { signedAs: wire.signedAs } : {}),
     named: ipVersion(at.host) === 0 && at.unixPath === undefined,
     part: { kind: 'llm', names: init.names },
   })

@@ -7,10 +7,14 @@ export const CASES = fileURLToPath(new URL('../../../fixtures/differential/', im
 
 /** What an upstream answers. Without one: 200, `text/plain`, its own name as the body. */
 export interface UpstreamReply {
+  /** Answers paths with this text only: the systems ask a provider in different formats. */
+  readonly path?: string
   readonly status?: number
   /** `name: value` lines. */
   readonly headers?: readonly string[]
   readonly body?: string
+  /** A body of Amazon's event stream: the name and the content of each frame. */
+  readonly frames?: readonly (readonly [name: string, content: object])[]
   /** The bytes of the answer, after which the connection ends. */
   readonly raw?: string
   /** The message of a service over gRPC, or `{code, details}`. */

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttp2Server, createSecureServer, type Http2ServerRequest } from 'node:http2'
 import { type AddressInfo, connect, type Socket, type Server as TcpServer } from 'node:net'
+import { writeFrame } from '../../../src/llm/framing/event-stream-frames.ts'
 import type { Certificate } from '../../helpers/certificates.ts'
 import { type Case, lines, type UpstreamKind, type UpstreamReply } from './cases.ts'
 import { startEnvoyUpstream } from './envoy-upstream.ts'
@@ -113,13 +114,16 @@ export class Upstreams implements AsyncDisposable {
     return call
   }
 
-  #reply(): UpstreamReply {
-    return this.#replies[Math.min(this.#answered++, this.#replies.length - 1)] ?? {}
+  #reply(url = ''): UpstreamReply {
+    const fitting = this.#replies.find(({ path }) => path !== undefined && url.includes(path))
+    if (fitting) return fitting
+    const rest = this.#replies.filter(({ path }) => path === undefined)
+    return rest[Math.min(this.#answered++, rest.length - 1)] ?? {}
   }
 
   #answer(name: string, req: IncomingMessage, res: ServerResponse): void {
     const call = this.#note(name, req)
-    const reply = this.#reply()
+    const reply = this.#reply(req.url)
     const chunks: Buffer[] = []
     req.on('error', () => {})
     req.on('data', (chunk: Buffer) => {
@@ -143,7 +147,9 @@ export class Upstreams implements AsyncDisposable {
 }
 
 function send(res: ServerResponse, reply: UpstreamReply, name: string): void {
-  const body = reply.body ?? name
+  const body = reply.frames
+    ? Buffer.concat(reply.frames.map(([event, content]) => writeFrame(event, JSON.stringify(content))))
+    : (reply.body ?? name)
   const headers: Record<string, string | string[]> = {}
   const given = reply.headers ?? ['content-type: text/plain']
   const length = reply.status === 304 ? [] : [`content-length: ${Buffer.byteLength(body)}`]

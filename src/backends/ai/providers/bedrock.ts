@@ -104,6 +104,7 @@ export const bedrock = defineProvider({
       model,
       credential: 'bearer',
       sign: ctx => awsSignerFor({ region, service: 'bedrock' }, ctx),
+      signedAs: { region, service: 'bedrock' },
       dropHeaders: ['anthropic-beta', 'anthropic-version', 'x-bedrock-metadata', 'conversation_id', 'session_id'],
     }
   },

@@ -1,6 +1,6 @@
 import type { SignerContext } from '../../../auth/cloud/aws-signer.ts'
 import type { HeaderList } from '../../../http/headers.ts'
-import type { Target } from '../../../http/transport.ts'
+import type { AwsScope, Target } from '../../../http/transport.ts'
 import type { PlainCodec } from '../../../llm/chat/plain-conversion.ts'
 import type { FormatName } from '../../../llm/formats/format.ts'
 import type { WireFormat } from '../../../llm/formats/target-format.ts'
@@ -69,6 +69,8 @@ export interface Wire extends WireFamily {
   readonly credential: Credential
   /** Signs or authenticates each call, unless authentication is configured. */
   sign?(ctx: SignerContext): NonNullable<Target['sign']>
+  /** Also for credentials of the file. */
+  readonly signedAs?: AwsScope
   /** For OpenAI-compatible servers: they accept `reasoning_content` in messages, where others reject it. */
   readonly takesThoughts?: boolean
   /** Models that name `max_tokens` `max_completion_tokens`. */
