@@ -100,7 +100,8 @@ export class Services {
 }
 
 function isCalled({ loadBalancer }: ServiceSection): (workload: WorkloadSection) => boolean {
-  return ({ status }) => status !== 'Unhealthy' || loadBalancer?.healthPolicy === 'AllowAll'
+  const all = loadBalancer?.healthPolicy === 'AllowAll'
+  return ({ status }) => all || status !== 'Unhealthy'
 }
 
 function endpointsOf(workload: WorkloadSection, service: string, port: number, targetPort: number): ServiceEndpoint[] {
