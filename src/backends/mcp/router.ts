@@ -3,7 +3,7 @@ import { isAllowed, unknownItem } from '../../mcp/authorization.ts'
 import { decodeCursor } from '../../mcp/cursor.ts'
 import { errorReply, INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, type RpcError } from '../../mcp/errors.ts'
 import { parseExact } from '../../mcp/exact-json.ts'
-import { type JsonOutline, replaceJson } from '../../mcp/json-outline.ts'
+import { type JsonOutline, replaceJson, withJsonAt } from '../../mcp/json-outline.ts'
 import { filteredPage, LIST_METHODS, listItems, mergedPage, privateReply } from '../../mcp/lists.ts'
 import {
   isObject,
@@ -23,7 +23,7 @@ import { type FanOutFailure, fanOut, type Reached, resultOf } from './fan-out.ts
 import { forwardRaw } from './forward.ts'
 import { guardRequest, guardResponse, guardResult, isGuarded } from './guards.ts'
 import { takeInventory } from './lists/inventory.ts'
-import { KnownItems, reportsUnknown } from './lists/known-items.ts'
+import { decoyOf, KnownItems, reportsUnknown } from './lists/known-items.ts'
 import { findOwner } from './lists/owner.ts'
 import type { McpSetup } from './setup.ts'
 import { answerFailure, INTRODUCTION, standInFor } from './sign-in/answers.ts'
@@ -34,6 +34,8 @@ import type { Link } from './targets.ts'
 const CHANGED = ['tools', 'prompts', 'resources'].map(kind => notificationOf(`notifications/${kind}/list_changed`, {}))
 /** Target messages held until the session has an id. */
 const MAX_HELD = 16
+
+const SUBSCRIPTIONS: ReadonlySet<string> = new Set(['resources/subscribe', 'resources/unsubscribe'])
 
 /** Routes a client's request, and its reply to `answer`. */
 export class Router {
@@ -168,8 +170,8 @@ export class Router {
           if (x.mcp && kind !== 'task') x.mcp[kind] = { name: wanted, target }
           x.trace?.emit({ type: 'mcp', method: request.method, target, name: wanted })
           const allowed = isAllowed(x, { kind, name: wanted, target, ...called })
-          const pass = () =>
-            this.#pass(conversation, link, sent, answer, hides && kind === 'resource' ? unknown : undefined)
+          const pass = (passed = sent) =>
+            this.#pass(conversation, link, passed, answer, hides && kind === 'resource' ? unknown : undefined)
           const locked = (): void => {
             if (kind !== 'tool' || !this.#setup.toolGuard) pass()
             else {
@@ -179,7 +181,10 @@ export class Router {
             }
           }
           if (!hides) allowed ? locked() : unknown()
-          else {
+          else if (!allowed && SUBSCRIPTIONS.has(request.method)) {
+            const decoy = decoyOf(wanted, this.#setup.runtime)
+            pass(renamed(sent, at, withJsonAt(sent.bytes, at, decoy), decoy))
+          } else {
             const asked = { item, name: wanted, allowed }
             this.#known.check(conversation, link, asked, answer, usable => (usable ? locked() : unknown()))
           }

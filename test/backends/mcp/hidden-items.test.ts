@@ -19,8 +19,9 @@ const NOT_FOUND = JSON.stringify({ jsonrpc: '2.0', id: 2, error: { code: -32002,
 async function setUp(targets: number) {
   const up = await startScript(({ method = '', params = {} }, res) => {
     if (method in LISTS) return LISTS[method]
+    if (method === 'resources/subscribe') return {}
     if (params.uri === 'x://free') return { contents: [], cacheScope: 'public', ttlMs: 9 }
-    if (method !== 'resources/read') return { content: [{ type: 'text', text: `${params.name}` }] }
+    if (!method.startsWith('resources/')) return { content: [{ type: 'text', text: `${params.name}` }] }
     res.writeHead(200, { 'content-type': 'application/json' }).end(NOT_FOUND)
     return undefined
   })
@@ -39,28 +40,32 @@ async function setUp(targets: number) {
     const before = up.received.length
     const { status, headers, text } = await post(gateway.url, { jsonrpc: '2.0', id: 2, method, params }, session)
     const fields = [...headers].filter(([name]) => name !== 'date')
-    return { answer: [status, ...fields.flat(), text], asked: up.received.length - before }
+    return { answer: [status, ...fields.flat(), text.replace(/^id: .*$/m, '')], asked: up.received.length - before }
   }
-  return { ask, name: targets === 1 ? '' : 'b_', uri: targets === 1 ? '' : 'b+' }
+  return { ask, received: up.received, name: targets === 1 ? '' : 'b_', uri: targets === 1 ? '' : 'b+' }
 }
 
 test.each([1, 2])('what rules hide cannot be told from what is not there, with %d targets', async targets => {
-  const { ask, name, uri } = await setUp(targets)
+  const { ask, received, name, uri } = await setUp(targets)
   const ref = (type: string, what: object) => ({ ref: { type, ...what }, argument: { name: 'x', value: '' } })
-  const cases: [string, (word: string) => object][] = [
+  const cases: [string, (word: string) => object, number?][] = [
+    // The target lets clients subscribe to whatever they name, but lets go only of what it has.
+    ['resources/subscribe', word => ({ uri: `${uri}x://${word}` }), 200],
+    ['resources/unsubscribe', word => ({ uri: `${uri}x://${word}` })],
     ['tools/call', word => ({ name: name + word })],
     ['prompts/get', word => ({ name: name + word })],
     ['resources/read', word => ({ uri: `${uri}x://${word}` })],
     ['completion/complete', word => ref('ref/prompt', { name: name + word })],
     ['completion/complete', word => ref('ref/resource', { uri: `${uri}x://${word}/{id}` })],
   ]
-  for (const [method, params] of cases) {
+  for (const [method, params, status = 400] of cases) {
     const hidden = await ask(method, params('hidden'))
     const missing = await ask(method, params('nobody'))
-    expect(hidden.answer[0], method).toBe(400)
+    expect(hidden.answer[0], method).toBe(status)
     // As many questions to the target: neither is answered sooner.
     expect(JSON.parse(JSON.stringify(missing).replaceAll('nobody', 'hidden')), method).toEqual(hidden)
   }
+  expect(received.filter(({ text }) => text.includes('subscribe') && text.includes('x://hidden"'))).toEqual([])
   const used = await ask('tools/call', { name: `${name}free` })
   expect([used.answer[0], used.answer.at(-1)]).toEqual([200, expect.stringContaining('"free"')])
   // Who else may read it, rules say.

@@ -175,7 +175,7 @@ describe('several targets of both eras', () => {
   })
 
   test('rules hide and refuse as they do in sessions', async () => {
-    const { gateway } = await all({}, { rules: [{ allows: (_x, { target }) => target === 'newer' }] })
+    const { gateway, web } = await all({}, { rules: [{ allows: (_x, { target }) => target === 'newer' }] })
     const { tools } = resultOf(await ask(gateway, 'tools/list'))
     expect(tools).toMatchObject([{ name: 'newer_echo' }])
     const denied = await ask(gateway, 'tools/call', { name: 'web_echo' })
@@ -183,6 +183,12 @@ describe('several targets of both eras', () => {
       400,
       [{ error: { code: -32602, message: 'Unknown tool: web_echo' } }],
     ])
+    // The target agrees to whatever it is asked for.
+    const notifications = { resourceSubscriptions: ['web+note://one'] }
+    const { body, headers } = modern('sub', 'subscriptions/listen', { notifications })
+    const { told } = listen(gateway, body, headers)
+    await expect.poll(() => told[0]).toMatchObject({ params: { notifications } })
+    expect(web.received.at(-1)?.text).not.toContain('"note://one"')
   })
 
   test('FailOpen: a dead target is left out; FailClosed: it is an error', async () => {

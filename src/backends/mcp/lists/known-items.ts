@@ -2,7 +2,7 @@ import { INVALID_PARAMS } from '../../../mcp/errors.ts'
 import { LIST_METHODS } from '../../../mcp/lists.ts'
 import { isObject, type JsonObject, type Response, readMessage } from '../../../mcp/message.ts'
 import type { NamedItem } from '../../../mcp/named-item.ts'
-import type { Clock } from '../../../runtime/runtime.ts'
+import type { Clock, Runtime } from '../../../runtime/runtime.ts'
 import type { Answer } from '../answer.ts'
 import type { TargetFailure } from '../connection.ts'
 import type { Conversation } from '../conversation.ts'
@@ -72,6 +72,14 @@ export class KnownItems {
     if (this.#seen.size >= MAX_SEEN) this.#seen.clear()
     this.#seen.set(key, { until: this.#clock.mono() + FRESH, names })
   }
+}
+
+/**
+ * Stands for a hidden resource where some servers accept any: what the target says of one that it does not have is what
+ * clients get.
+ */
+export function decoyOf(uri: string, { uuid }: Pick<Runtime, 'uuid'>): string {
+  return `${uri}-${uuid()}`
 }
 
 /** Servers have resources that they do not list; their own error for a missing one is replaced by ours. */

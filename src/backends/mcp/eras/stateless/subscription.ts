@@ -9,6 +9,7 @@ import type { Answer } from '../../answer.ts'
 import type { TargetFailure } from '../../connection.ts'
 import type { Conversation } from '../../conversation.ts'
 import { guardRequest } from '../../guards.ts'
+import { decoyOf } from '../../lists/known-items.ts'
 import type { Link } from '../../targets.ts'
 import type { EraPlace } from '../era.ts'
 
@@ -49,6 +50,8 @@ class Subscription {
   readonly #listening = new Set<Link>()
   readonly #flags: Record<string, unknown> = {}
   readonly #uris: string[] = []
+  /** What rules hide, by what the target is asked for instead. */
+  readonly #decoys = new Map<string, string>()
   #held: (() => void)[] | undefined = []
   #failed: TargetFailure | undefined
 
@@ -113,12 +116,19 @@ class Subscription {
     const uris = (Array.isArray(resourceSubscriptions) ? resourceSubscriptions : []).flatMap((uri: unknown) => {
       const own = typeof uri === 'string' ? this.#ownUri(link, uri) : undefined
       const allowed = own !== undefined && isAllowed(this.#answer.x, { kind: 'resource', name: own, target: link.name })
-      return allowed ? [own] : []
+      return own === undefined ? [] : [allowed ? own : this.#decoyOf(own)]
     })
     const notifications = { ...flags, ...(uris.length === 0 ? {} : { resourceSubscriptions: uris }) }
     if (Object.keys(notifications).length === 0) return undefined
     const bytes = replaceJson(this.#request.bytes, range, notifications)
     return { ...this.#request, params: { ...params, notifications }, bytes }
+  }
+
+  /** The acknowledgment shows what the target does with a resource that it does not have. */
+  #decoyOf(uri: string): string {
+    const decoy = decoyOf(uri, this.#place.setup.runtime)
+    this.#decoys.set(decoy, uri)
+    return decoy
   }
 
   #ownUri(link: Link, uri: string): string | undefined {
@@ -133,7 +143,8 @@ class Subscription {
       if (name !== 'resourceSubscriptions') this.#flags[name] = this.#flags[name] === true || value
       else if (Array.isArray(value)) {
         for (const uri of value as unknown[]) {
-          if (typeof uri === 'string') this.#uris.push(clientName('resource', link.name, uri, this.#naming))
+          if (typeof uri !== 'string') continue
+          this.#uris.push(clientName('resource', link.name, this.#decoys.get(uri) ?? uri, this.#naming))
         }
       }
     }
