@@ -21,7 +21,7 @@ const inCluster = object('host rewrite', {
 export const urlRewrite = definePolicy({
   name: 'urlRewrite',
   doc: 'Changes the path and the authority that the upstream sees.',
-  attach: ['route'],
+  attach: ['route', 'backend'],
   schema,
   cluster: [
     {

@@ -4,7 +4,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -129,7 +129,7 @@ function route(i, host) {
 }
 
 async function churn({ server, cluster, gateway, port }) {
-  const result = { minutes: [], latencies: [], changes: 0, outage: 0, leaderWrote: 0 }
+  const result = { minutes: [], latencies: [], changes: 0, outage: 0, leaderWrote: 0, load: 0 }
   const probing = new AbortController()
   const probes = probe(cluster, port, result, probing.signal)
   for (let minute = 0; minute < MINUTES; minute++) {
@@ -147,6 +147,7 @@ async function churn({ server, cluster, gateway, port }) {
     }
     await sleep(Math.max(0, end - Date.now()))
     clearInterval(sampler)
+    result.load += loadavg()[0] / MINUTES
     const row = { changes: result.changes, heap: Math.round(heap / 1e6), rss: await gateway.rss() }
     row.cpu = Math.round(((await gateway.cpu()) - cpu) * 10) / 10
     result.minutes.push(row)
@@ -290,7 +291,7 @@ function say(line) {
   process.stdout.write(`${line}\n`)
 }
 
-function record({ minutes, changes, median, p99, outage: failed }, version) {
+function record({ minutes, changes, median, p99, load, outage: failed }, version) {
   const quarter = minutes.length / 4
   const heaps = [0, 1, 2, 3]
     .map(i =>
@@ -300,7 +301,7 @@ function record({ minutes, changes, median, p99, outage: failed }, version) {
     .join(', ')
   const text = `## A cluster that changes
 
-\`npm run interop:churn\`: \`gwctl run --kube\` beside kube-apiserver ${version} with ${ROUTES} HTTPRoutes, ${changes} changes in ${minutes.length} minutes: routes, their backends, endpoints, routes that come and go. Smallest heap in each quarter of the time: ${heaps}; resident memory at most ${Math.max(...minutes.map(({ rss }) => rss))} MB. A change was served ${median} ms after the API server had taken it (median; 99th percentile ${p99} ms), on a machine that was busy otherwise. Meanwhile the API server was away for ten seconds, and ${failed} requests failed; another replica took the Lease for 30 seconds, and no status was written. In the end, every route had the status of its last generation.
+\`npm run interop:churn\`: \`gwctl run --kube\` beside kube-apiserver ${version} with ${ROUTES} HTTPRoutes, ${changes} changes in ${minutes.length} minutes: routes, their backends, endpoints, routes that come and go. Smallest heap in each quarter of the time: ${heaps}; resident memory at most ${Math.max(...minutes.map(({ rss }) => rss))} MB. A change was served ${median} ms after the API server had taken it (median; 99th percentile ${p99} ms), with a load of ${Math.round(load)} on ${availableParallelism()} cores. Meanwhile the API server was away for ten seconds, and ${failed} requests failed; another replica took the Lease for 30 seconds, and no status was written. In the end, every route had the status of its last generation.
 `
   return replaceSection(join(root, 'docs/interop.md'), 'churn', 'npm run interop:churn -- --record', text)
 }

@@ -15,6 +15,9 @@ const OWN: ReadonlySet<unknown> = new Set([
   'SupportedVersion',
 ])
 
+/** The API server refuses a status with more, and entries of others may not be removed. */
+const MAX_ENTRIES = { parents: 32, ancestors: 16 } as const
+
 /**
  * The status to apply to an object: conditions with times and generation. The API server merges conditions and listeners
  * by name and keeps those that others have applied, but replaces `parents` and `ancestors`, so these include the entries
@@ -44,7 +47,7 @@ export function mergeStatus(raw: Fields, wanted: Fields, generation: number, now
           const foreign = asItems(before?.conditions).filter(isForeign)
           return { ...each, conditions: [...conditions(each.conditions, before?.conditions), ...foreign] }
         })
-      merged[name] = [...others, ...own]
+      merged[name] = [...others, ...own.slice(0, Math.max(0, MAX_ENTRIES[name] - others.length))]
     } else merged[name] = value
   }
   return includesAll(current, plain(merged)) ? undefined : merged
