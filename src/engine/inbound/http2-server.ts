@@ -68,8 +68,13 @@ export class Http2Server {
     connection.retire = () => pings.closeSession()
     const idle = new Idle(this.#deadlines, http1.idleTimeout, connection.retire)
     session.on('stream', (stream, _headers, flags, raw) => {
-      idle.begin(stream)
-      this.#serve(stream, raw, (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0, connection)
+      idle.begin()
+      const ended = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0
+      const serving = this.#serve(stream, raw, ended, connection)
+      stream.on('close', () => {
+        idle.settle()
+        serving.finish()
+      })
     })
     session.once('close', () => {
       idle.end()
@@ -101,9 +106,13 @@ export class Http2Server {
     })
   }
 
-  #serve(stream: ServerHttp2Stream, raw: readonly string[], ended: boolean, connection: Connection): void {
+  #serve(
+    stream: ServerHttp2Stream,
+    raw: readonly string[],
+    ended: boolean,
+    connection: Connection,
+  ): { finish(): void } {
     const host = this.#host
-    joinSmallFrames(stream)
     const { head, length, waits, upgrade, problem } = readHttp2Head(raw, connection.facts.tls !== undefined)
     const body = new SocketBody(
       stream,
@@ -117,19 +126,21 @@ export class Http2Server {
     )
     const x = exchangeFor({ connection, httpVersion: '2.0', head, body, upgrade }, host)
     const out = new StreamDownstream(stream, x, ended)
+    // The reason is in `close`; without a listener an error would crash the process.
+    stream.on('error', ignore)
     if (!ended) {
-      stream.on('trailers', (_fields, _flags, ...rest: unknown[]) => {
+      joinSmallFrames(stream)
+      stream.on('aborted', breakBody).on('trailers', (_fields, _flags, ...rest: unknown[]) => {
         body.trailers = rest[0] as string[]
       })
     }
-    // The reason is in `close`; without a listener an error would crash the process.
-    stream.on('error', () => {}).on('aborted', breakBody)
-    stream.once('close', () => serving.finish())
     const { maxHeaderSize } = host.bind().frontend.http2
     const refusal = isTooLarge(raw, maxHeaderSize) ? new GatewayError('headersTooLarge') : problem && refusalOf(problem)
-    const serving = serveExchange(x, out, host, refusal || undefined)
+    return serveExchange(x, out, host, refusal || undefined)
   }
 }
+
+function ignore(): void {}
 
 /**
  * Closes a connection without open streams, as for HTTP/1. `session.setTimeout` will not do: Node leaves its timer
@@ -151,13 +162,14 @@ class Idle extends Timed {
     this.#wait()
   }
 
-  begin(stream: ServerHttp2Stream): void {
+  begin(): void {
     this.#streams++
     this.#deadlines.disarm(this)
-    stream.once('close', () => {
-      this.#streams--
-      if (this.#streams === 0) this.#wait()
-    })
+  }
+
+  settle(): void {
+    this.#streams--
+    if (this.#streams === 0) this.#wait()
   }
 
   end(): void {

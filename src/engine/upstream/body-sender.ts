@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { TLSSocket } from 'node:tls'
 import { passOn } from '../../http/incoming-body.ts'
 import { TrailingBody } from '../../http/trailing-body.ts'
 import { bodyFailure, requestFailure } from './failure.ts'
@@ -7,6 +8,10 @@ import { checkField } from './http1-request.ts'
 
 /** Chunks up to this size are sent with their framing as one string. */
 const ONE_WRITE = 4096
+/** From this size on, more of a body is likely to be there in the same turn. */
+const GATHERED = 32 * 1024
+/** Bytes that may be queued until the end of a turn. */
+const AHEAD = 256 * 1024
 
 /** Writes a streamed request body, chunked or with an announced length, with back-pressure. */
 export class BodySender {
@@ -17,6 +22,8 @@ export class BodySender {
   #fail: (error: Error) => void = () => {}
   /** Why the body failed before `begin`. */
   #broken: Error | undefined
+  /** The socket is corked until the end of the turn. */
+  #gathering = false
   finished = false
 
   /** Observes the body's end from now on, but reads nothing before `begin`. */
@@ -49,6 +56,7 @@ export class BodySender {
   /** Detaches from the body; its owner handles the rest. */
   stop(): void {
     const wasReading = this.#socket !== undefined && !this.finished
+    this.#sendGathered()
     this.#fail = () => {}
     this.#socket?.off('drain', this.#onDrain)
     this.#body.off('data', this.#onData).off('end', this.#onEnd).off('close', this.#onBroken)
@@ -64,9 +72,7 @@ export class BodySender {
       const frame = `${size.toString(16)}\r\n`
       if (size <= ONE_WRITE) socket.write(`${frame}${chunk.toString('latin1')}\r\n`, 'latin1')
       else {
-        // Batches what arrived together.
-        socket.cork()
-        process.nextTick(uncork, socket)
+        this.#gather(socket)
         socket.write(frame, 'latin1')
         passOn(this.#body, chunk, socket)
         socket.write('\r\n', 'latin1')
@@ -76,9 +82,27 @@ export class BodySender {
       return
     } else {
       this.#left -= size
+      // TLS would copy the pieces together first.
+      if (size >= GATHERED && this.#left > 0 && !(socket instanceof TLSSocket)) this.#gather(socket)
       passOn(this.#body, chunk, socket)
     }
     // No back-pressure for what the system accepted at once.
+    if (socket.writableLength >= (this.#gathering ? AHEAD : socket.writableHighWaterMark)) this.#body.pause()
+  }
+
+  /** Writes what arrives in this turn as one piece. */
+  #gather(socket: Socket): void {
+    if (this.#gathering) return
+    this.#gathering = true
+    socket.cork()
+    setImmediate(this.#sendGathered)
+  }
+
+  #sendGathered = (): void => {
+    if (!this.#gathering) return
+    this.#gathering = false
+    const socket = this.#socket as Socket
+    socket.uncork()
     if (socket.writableLength >= socket.writableHighWaterMark) this.#body.pause()
   }
 
@@ -116,8 +140,4 @@ function trailersOf(body: Readable | undefined): readonly string[] {
   const fields = body instanceof TrailingBody ? body.trailers : []
   for (let i = 0; i < fields.length; i += 2) checkField(fields[i] as string, fields[i + 1] as string)
   return fields
-}
-
-function uncork(socket: Socket): void {
-  socket.uncork()
 }
