@@ -4,6 +4,7 @@ import type { Finding, Path } from '../diagnostics/diagnostic.ts'
 import type { SourceDocument } from '../diagnostics/source.ts'
 import { closest } from '../diagnostics/suggest.ts'
 import type { CompileContext, Limits, Serving } from '../policies/policy.ts'
+import type { Pause } from '../runtime/pause.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import type { Callees } from './references/callees.ts'
 
@@ -35,6 +36,7 @@ export interface Compilation {
   readonly equals: Map<string, string[]>
   /** Deferred loaders of the request path, in order of registration. */
   readonly serving: (() => Promise<void>)[]
+  readonly pause: Pause | undefined
   report(finding: Finding): void
   /** Resolves the service that a policy calls. Unset as long as there are no backends to refer to. */
   readonly callees?: () => Callees

@@ -22,7 +22,7 @@ import { Callees } from './references/callees.ts'
 import { RouteKeys } from './references/route-keys.ts'
 import { Services } from './references/services.ts'
 import type { Settings } from './settings.ts'
-import type { Bind, Listener, Pipeline, Route, Snapshot, Step } from './snapshot.ts'
+import type { Bind, Listener, Pipeline, Route, Snapshot, Step, TcpRoute } from './snapshot.ts'
 import { llmPolicyField, llmPolicySpecs } from './standalone/llm-section.ts'
 import { type Standalone, standalone } from './standalone/standalone.ts'
 import { targetReferences } from './target-references.ts'
@@ -55,7 +55,12 @@ const PROXIED: ProxyProtocolSettings = { v1: false, v2: true, optional: false }
  * through here. Mistakes become findings and the object concerned is dropped: whether to refuse to start is the
  * caller's choice.
  */
-export function compile(config: Standalone, file: string, settings: Settings, shared: Compilation): Snapshot {
+export async function compile(
+  config: Standalone,
+  file: string,
+  settings: Settings,
+  shared: Compilation,
+): Promise<Snapshot> {
   const c: Compilation = { ...shared, callees: () => callees }
   const targeted = new TargetedLevels(c, config.policies)
   const policies = new PolicyCompiler(c)
@@ -81,8 +86,12 @@ export function compile(config: Standalone, file: string, settings: Settings, sh
     settings: frontendSettings(steps),
     connection: steps.filter(step => step.hooks.connection),
   }
+  await c.pause?.()
   for (const { reference, path } of targetReferences(standalone, c.document.value)) backends.resolve(reference, path)
-  const binds = planListeners(config, c).map(plan => compileBind(plan, frontend, all))
+  await c.pause?.()
+  const binds: Bind[] = []
+  for (const plan of planListeners(config, c)) binds.push(await compileBind(plan, frontend, all))
+  await c.pause?.()
   const idleGroups = routes.checkUnused()
   reportUnservedSettings(config.config, c)
   const telemetry = compileTelemetry(config, steps, c)
@@ -121,7 +130,9 @@ function frontendSteps({ config, policies, c }: Compilers): Step[] {
   return policies.steps(levels, 'request', frontendPolicies)
 }
 
-function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Compilers): Bind {
+async function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Compilers): Promise<Bind> {
+  const listeners: Listener[] = []
+  for (const listener of plan.listeners) listeners.push(await compileListener(listener, plan.port, settings, all))
   const protocols = plan.listeners.map(listener => listener.protocol)
   return {
     key: bindKey(plan),
@@ -132,7 +143,7 @@ function compileBind(plan: BindPlan, { settings, connection }: Frontend, all: Co
     frontend: plan.proxied ? { ...settings, proxyProtocol: settings.proxyProtocol ?? PROXIED } : settings,
     connection,
     origin: all.c.document.origin(plan.path),
-    listeners: plan.listeners.map(listener => compileListener(listener, plan.port, settings, all)),
+    listeners,
   }
 }
 
@@ -141,13 +152,27 @@ function startOf(protocols: readonly string[]): 'http' | 'tls' | 'tcp' {
   return protocols.includes('TCP') ? 'tcp' : 'http'
 }
 
-function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSettings, all: Compilers): Listener {
+async function compileListener(
+  plan: ListenerPlan,
+  port: number,
+  frontend: FrontendSettings,
+  all: Compilers,
+): Promise<Listener> {
   const parent: RouteParent = { listenerKey: plan.key, gateway: plan.gateway, listenerName: plan.name, port }
   const levels: PolicyLevel[] = all.targeted.forListener(parent)
   if (plan.policies)
     levels.push({ specs: plan.policies, path: plan.policiesPath, on: 'listener', identity: `listener:${plan.key}` })
   reportUnserved(plan, all.c)
   const tls = plan.tls && compileTls(plan.tls, plan.protocol, frontend, all.c)
+  const pipeline = assemble(all.policies.steps(levels, 'request'))
+  const routes: Route[] = []
+  const tcpRoutes: TcpRoute[] = []
+  for (const route of plan.routes) {
+    if (route.kind === 'tcp') tcpRoutes.push(all.tcpRoutes.compile(route.spec, route.position, parent, plan.protocol))
+    else routes.push(...[compileRoute(route, parent, all)].filter(made => made !== undefined))
+    const rest = all.c.pause?.()
+    if (rest) await rest
+  }
   const listener: Listener = {
     key: plan.key,
     name: plan.name,
@@ -159,11 +184,9 @@ function compileListener(plan: ListenerPlan, port: number, frontend: FrontendSet
     ...(tls ? { tls } : {}),
     ...(plan.tls ? { tlsSpec: valueAt(all.c.redacted, [...plan.path, 'tls']) } : {}),
     passthrough: plan.protocol === 'TLS' && plan.tls === undefined,
-    pipeline: assemble(all.policies.steps(levels, 'request')),
-    routes: plan.routes.flatMap(route => (route.kind === 'tcp' ? [] : (compileRoute(route, parent, all) ?? []))),
-    tcpRoutes: plan.routes.flatMap(route =>
-      route.kind === 'tcp' ? all.tcpRoutes.compile(route.spec, route.position, parent, plan.protocol) : [],
-    ),
+    pipeline,
+    routes,
+    tcpRoutes,
   }
   checkSignIns(listener, plan.routes, all.c)
   return listener

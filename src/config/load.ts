@@ -1,12 +1,14 @@
 import { CredentialPlaces } from '../auth/credential-places.ts'
-import type { Diagnostic, Path } from '../diagnostics/diagnostic.ts'
+import type { Diagnostic, Finding, Path } from '../diagnostics/diagnostic.ts'
 import { withoutEchoes } from '../diagnostics/echoes.ts'
 import { parseSource, type Source, type SourceDocument } from '../diagnostics/source.ts'
 import { pathNormalizer } from '../http/path-normalization.ts'
 import { HTTP_DEFAULTS, pathRules } from '../policies/frontend/http.ts'
 import type { Limits } from '../policies/policy.ts'
+import type { Pause } from '../runtime/pause.ts'
 import type { Runtime } from '../runtime/runtime.ts'
 import { celFinding, decode, INVALID } from '../schema/decode.ts'
+import { decodeItems, redactItems } from '../schema/in-parts.ts'
 import { type Conceal, redact } from '../schema/redact.ts'
 import { compile } from './compile.ts'
 import { type Compilation, type ReadReferenced, type Tier, valueAt } from './compile-context.ts'
@@ -25,6 +27,8 @@ export interface LoadOptions {
   readonly tier: Tier
   readonly runtime: Runtime
   readonly readReferenced: ReadReferenced
+  /** Set when the same thread serves requests. */
+  readonly pause?: Pause
   /** When false, no suggestions for improvement are reported. */
   readonly advice?: boolean
   /** When false, the snapshot's specs are not redacted: no caller displays them. */
@@ -99,8 +103,9 @@ async function compileDocument(
   const paths = new WeakMap<object, Path>()
   const value = document.empty ? {} : document.value
   const engines = options.engines ?? new Engines({ chance: options.runtime })
-  const config = await decodeDocument(value, paths, report, engines)
+  const config = await decodeDocument(value, paths, report, engines, options.pause)
   if (options.tier === 'syntax') return undefined
+  await options.pause?.()
   const c: Compilation = {
     document,
     paths,
@@ -112,14 +117,16 @@ async function compileDocument(
     credentials: new CredentialPlaces(),
     equals: new Map(),
     serving: [],
-    redacted: options.shown === false ? value : redact(standalone, value, options.conceal, asWritten(document, source)),
+    pause: options.pause,
+    redacted: await shownOf(document, source, options),
     report,
   }
   const settings = resolveSettings(config?.config, options.env, problem =>
     report({ code: 'GW106', message: problem.message, path: [], at: 'value' }),
   )
   if (config === undefined) return undefined
-  const snapshot = compile(config, source.file, settings, c)
+  await options.pause?.()
+  const snapshot = await compile(config, source.file, settings, c)
   for (const load of c.serving) await load()
   const sound = diagnostics.every(d => d.severity !== 'error')
   if (options.advice !== false && sound && source.diagnostics.every(d => d.severity !== 'error')) {
@@ -134,6 +141,16 @@ async function compileDocument(
     lint({ config, snapshot, document, tier: options.tier, env: options.env, pathOf, textAt, termOf, report })
   }
   return snapshot
+}
+
+/** The value of a document, redacted. */
+async function shownOf(document: SourceDocument, source: Source, options: LoadOptions): Promise<unknown> {
+  const value = document.empty ? {} : document.value
+  const { shown, conceal, pause } = options
+  if (shown === false) return value
+  // What is read in parts is a translation, which has no variables.
+  if (pause) return redactItems(standalone, value, conceal, pause)
+  return redact(standalone, value, conceal, asWritten(document, source))
 }
 
 /** With the names of variables instead of their values. Undefined when not requested. */
@@ -168,18 +185,21 @@ async function decodeDocument(
   paths: WeakMap<object, Path>,
   report: Compilation['report'],
   engines: Engines,
+  pause: Pause | undefined,
 ): Promise<Standalone | undefined> {
   const settings = celSettingsOf(value)
   for (;;) {
     const findings: Parameters<typeof report>[0][] = []
     const missing = new Set<'cel' | 'patterns'>()
-    const decoded = decode(standalone, value, [], {
-      report: finding => findings.push(finding),
+    const context = {
+      report: (finding: Finding) => findings.push(finding),
       paths,
       cel: engines.cel(settings),
       patterns: engines.patterns,
       missing,
-    })
+    }
+    const known = pause && (await decodeItems(standalone, value, context, pause))
+    const decoded = decode(standalone, value, [], { ...context, ...(known ? { known } : {}) })
     // Functions are checked even if nothing calls them.
     if (settings.functions !== '' && !engines.cel(settings)) missing.add('cel')
     if (missing.size === 0) {

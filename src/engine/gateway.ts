@@ -159,7 +159,7 @@ export class Gateway {
     this.#serving = {
       snapshot,
       heads: new HeadSnapshots(snapshot.credentials, snapshot.settings.sensitiveHeaders),
-      tables: routeTables(snapshot),
+      tables: routeTables(snapshot, this.#serving?.tables),
     }
     this.#observer.apply(snapshot)
     this.runtime.bodies.limits = snapshot.bodies.limits

@@ -1,12 +1,12 @@
-import type { Listener, Pipeline, RouteGroup, Snapshot, WeightedBackend } from '../config/snapshot.ts'
+import type { Pipeline, Snapshot, WeightedBackend } from '../config/snapshot.ts'
 import type { Timer } from '../runtime/runtime.ts'
 import type { HeadSnapshots } from './head-snapshot.ts'
-import type { RouteTable } from './route-table.ts'
+import type { RouteTables } from './route-table.ts'
 
 /** A compiled configuration with the indexes needed to serve it. */
 export interface Serving {
   readonly snapshot: Snapshot
-  readonly tables: ReadonlyMap<Listener | RouteGroup, RouteTable>
+  readonly tables: RouteTables
   readonly heads: HeadSnapshots
 }
 

@@ -9,6 +9,8 @@ export type { Matched } from '../config/match-order.ts'
 
 /** The routes of one host name, most specific match first. */
 interface Bucket {
+  /** In the order of the configuration. */
+  readonly routes: readonly Route[]
   readonly ordered: readonly Matched[]
   /** By exact path, if nothing but the path decides the order. */
   readonly exact: ReadonlyMap<string, readonly Matched[]>
@@ -33,25 +35,31 @@ export class RouteTable {
   readonly #readsQuery: boolean
   readonly routes: readonly Route[]
 
-  constructor(routes: readonly Route[]) {
+  /** `previous`: a table of mostly the same routes, whose order is reused. */
+  constructor(routes: readonly Route[], previous?: RouteTable) {
     this.routes = routes
-    const byHost = new Map<string, Matched[]>()
+    const byHost = new Map<string, Route[]>()
     for (const route of routes) {
       for (const host of route.hostnames.length > 0 ? route.hostnames : ['']) {
         const name = host === '*' ? '' : host
-        const held = byHost.get(name) ?? []
-        byHost.set(name, held)
-        for (const match of route.matches) held.push({ route, match })
+        const held = byHost.get(name)
+        if (held) held.push(route)
+        else byHost.set(name, [route])
       }
     }
-    for (const [host, matched] of byHost) {
-      const bucket = createBucket(matched)
+    for (const [host, held] of byHost) {
+      const bucket = createBucket(held, previous === undefined ? undefined : previous.#bucketOf(host))
       if (host === '') this.#any = bucket
       else if (host.startsWith('*.')) this.#wildcards.set(host.slice(1), bucket)
       else this.#hosts.set(host, bucket)
     }
     this.#suffixLengths = lengthsOf(this.#wildcards)
     this.#readsQuery = routes.some(route => route.matches.some(match => match.query.length > 0))
+  }
+
+  #bucketOf(host: string): Bucket | undefined {
+    if (host === '') return this.#any
+    return host.startsWith('*.') ? this.#wildcards.get(host.slice(1)) : this.#hosts.get(host)
   }
 
   find(head: RequestHead, host: string): Matched | undefined {
@@ -100,15 +108,18 @@ export class RouteTable {
   }
 }
 
-/** The tables of all listeners, and of the route groups reachable from them. */
-export function routeTables({ binds }: Snapshot): Map<Listener | RouteGroup, RouteTable> {
+export type RouteTables = ReadonlyMap<Listener | RouteGroup, RouteTable>
+
+/** The tables of all listeners, and of the route groups reachable from them. `previous`: those of the last snapshot. */
+export function routeTables({ binds }: Snapshot, previous?: RouteTables): RouteTables {
+  const known = new Map([...(previous ?? [])].flatMap(([of, table]) => ('key' in of ? [[of.key, table] as const] : [])))
   const tables = new Map<Listener | RouteGroup, RouteTable>()
-  const add = (holder: Listener | RouteGroup): void => {
+  const add = (holder: Listener | RouteGroup, old = previous?.get(holder)): void => {
     if (tables.has(holder)) return
-    tables.set(holder, new RouteTable(holder.routes))
+    tables.set(holder, old?.routes === holder.routes ? old : new RouteTable(holder.routes, old))
     for (const { backends } of holder.routes) for (const { delegates } of backends) if (delegates) add(delegates)
   }
-  for (const { listeners } of binds) for (const listener of listeners) add(listener)
+  for (const { listeners } of binds) for (const listener of listeners) add(listener, known.get(listener.key))
   return tables
 }
 
@@ -180,8 +191,10 @@ export function hostOf(authority: string): string {
   return hostAsWritten(authority).toLowerCase()
 }
 
-function createBucket(matched: Matched[]): Bucket {
-  const ordered = matched.toSorted(moreSpecific)
+function createBucket(routes: readonly Route[], previous: Bucket | undefined): Bucket {
+  if (previous && routes.length === previous.routes.length && routes.every((each, i) => each === previous.routes[i]))
+    return previous
+  const ordered = orderOf(routes, previous)
   const exact = new Map<string, Matched[]>()
   const prefixes = new Map<string, Matched[]>()
   const patterns: Matched[] = []
@@ -190,7 +203,28 @@ function createBucket(matched: Matched[]): Bucket {
     else if (m.match.path.pathPrefix !== undefined) push(prefixes, trimSlash(m.match.path.pathPrefix), m)
     else patterns.push(m)
   }
-  return { ordered, exact, prefixes, prefixLengths: lengthsOf(prefixes), patterns }
+  return { routes, ordered, exact, prefixes, prefixLengths: lengthsOf(prefixes), patterns }
+}
+
+/** Only matches of routes with the same name can tie, so the order of all others is kept when a few change. */
+function orderOf(routes: readonly Route[], previous: Bucket | undefined): readonly Matched[] {
+  if (!previous) return matchesOf(routes).sort(moreSpecific)
+  const [before, now] = [new Set(previous.routes), new Set(routes)]
+  const differ = [...routes.filter(each => !before.has(each)), ...previous.routes.filter(each => !now.has(each))]
+  const changed = new Set(differ.map(({ name }) => name))
+  const fresh = matchesOf(routes.filter(({ name }) => changed.has(name))).sort(moreSpecific)
+  const out: Matched[] = []
+  let next = 0
+  for (const kept of previous.ordered) {
+    if (changed.has(kept.route.name)) continue
+    while (next < fresh.length && moreSpecific(fresh[next]!, kept) < 0) out.push(fresh[next++]!)
+    out.push(kept)
+  }
+  return [...out, ...fresh.slice(next)]
+}
+
+function matchesOf(routes: readonly Route[]): Matched[] {
+  return routes.flatMap(route => route.matches.map(match => ({ route, match })))
 }
 
 function lengthsOf(map: ReadonlyMap<string, unknown>): readonly number[] {

@@ -22,6 +22,8 @@ export interface DecodeContext {
   readonly dropsNulls?: boolean
   /** The enclosing objects, outermost first, including the value itself. Not tracked for trials. */
   readonly around?: Enclosing[]
+  /** Items of lists that are already decoded, by what was written. */
+  readonly known?: ReadonlyMap<unknown, unknown>
   /** A trial decode, to see whether the value fits: no suggestions are made. */
   readonly trial?: boolean
 }

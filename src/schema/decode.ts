@@ -160,7 +160,7 @@ function decodeList(
   let sound = true
   for (let i = 0; i < value.length; i++) {
     path.push(i)
-    const item = decodeNode(node.item.node, value[i], path, ctx)
+    const item = ctx.known?.get(value[i]) ?? decodeNode(node.item.node, value[i], path, ctx)
     path.pop()
     if (item !== INVALID) out.push(item)
     else if (!node.isolate) sound = false

@@ -85,3 +85,40 @@ describe('what is looked up is bounded by the configuration', () => {
     })
   })
 })
+
+test('a table made from the previous one finds what a fresh one does', async () => {
+  await using gateway = await startGateway(file)
+  const [listener] = gateway.gateway.snapshot!.binds[0]!.listeners as readonly [Listener]
+  let state = 7
+  const roll = (sides: number) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return Math.floor((state / 2_147_483_648) * sides)
+  }
+  const paths = ['/', '/a', '/a/b', '/a/b/c', '/q', '/q?x=1']
+  const hosts = ['localhost', 'x.example.com', 'y.com']
+  const any = listener.routes[0]!
+  // Rules of one route share its name: among equal matches, the first wins.
+  const rule = () => {
+    const name = `r${roll(8)}`
+    const path = roll(2) ? { pathPrefix: paths[roll(5)]! } : { exact: paths[roll(5)]! }
+    const key = `${name} ${state}`
+    return {
+      ...any,
+      key,
+      name,
+      hostnames: roll(2) ? [] : [hosts[roll(3)]!],
+      matches: [{ path, headers: [], query: [] }],
+    }
+  }
+  const head = { method: 'GET', scheme: 'http' as const, authority: '', headers: new HeaderList() }
+  const found = (table: RouteTable) =>
+    hosts.flatMap(host => paths.map(path => table.find({ ...head, path }, host)?.route.key))
+  let routes = [...listener.routes, ...Array.from({ length: 20 }, rule)]
+  let table = new RouteTable(routes)
+  for (let step = 0; step < 60; step++) {
+    routes = routes.flatMap(each => (roll(12) ? [each] : Array.from({ length: roll(3) }, rule)))
+    if (roll(3) === 0) routes.splice(roll(routes.length), 0, rule())
+    table = new RouteTable(routes, table)
+    expect(found(table)).toEqual(found(new RouteTable(routes)))
+  }
+})

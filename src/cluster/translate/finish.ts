@@ -2,6 +2,7 @@ import type { ReadReferenced } from '../../config/compile-context.ts'
 import { Engines } from '../../config/engines.ts'
 import { type Loaded, loadSource } from '../../config/load.ts'
 import type { Diagnostic } from '../../diagnostics/diagnostic.ts'
+import type { Pause } from '../../runtime/pause.ts'
 import type { Runtime } from '../../runtime/runtime.ts'
 import type { Conceal } from '../../schema/redact.ts'
 import { locate, sourceOf, TranslatedDocument } from './origin/translated-document.ts'
@@ -36,6 +37,8 @@ export interface FinishOptions {
   readonly conceal?: Conceal
   /** Whether to lint the file. */
   readonly advice?: boolean
+  /** Set when the same thread serves requests. */
+  readonly pause?: Pause
   /** The file name in findings without a resource. */
   readonly file: string
 }
@@ -58,6 +61,7 @@ export async function finish(translated: Translated, options: FinishOptions): Pr
       readReferenced: options.readReferenced,
       engines,
       shown: options.shown ?? true,
+      ...(options.pause === undefined ? {} : { pause: options.pause }),
       ...(options.conceal === undefined ? {} : { conceal: options.conceal }),
       // Linted before unserved parts are removed; a file with errors is not linted.
       advice: options.advice === true && advice === undefined,

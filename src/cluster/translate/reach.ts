@@ -54,7 +54,7 @@ export interface Reached {
   readonly delegation: Delegation
 }
 
-export function findReach({ gateways, routes, policies, delegation }: Reached, work: Work): Reach {
+export async function findReach({ gateways, routes, policies, delegation }: Reached, work: Work): Promise<Reach> {
   const reach = new Reach()
   for (const state of gateways) {
     reach.start(idOf(state.gateway), [nameOf(state.gateway)])
@@ -68,6 +68,8 @@ export function findReach({ gateways, routes, policies, delegation }: Reached, w
     for (const child of children) reach.edge(idOf(parent), idOf(child))
   }
   for (const state of routes) {
+    const rest = work.options.pause?.()
+    if (rest) await rest
     reach.start(idOf(state.route), gatewaysOf(state))
     for (const ref of backendRefsOf(state.route)) link(state.route, ref, reach, work)
   }

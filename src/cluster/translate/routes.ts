@@ -26,9 +26,11 @@ interface Written {
 }
 
 /** Writes every rule of every route that some listener accepts. */
-export function writeRoutes(states: readonly RouteState[], w: Written): void {
+export async function writeRoutes(states: readonly RouteState[], w: Written): Promise<void> {
   const { work } = w
   for (const state of states) {
+    const rest = work.options.pause?.()
+    if (rest) await rest
     const { kind } = state.route.kind
     if (kind === 'ProxyModel') continue
     const listeners = state.listeners.filter(listener => w.served.has(listener))

@@ -33,11 +33,16 @@ export interface Translated {
  * Translates resources to one standalone file, with the statuses that a controller would write. `resources`: those that
  * an API server would accept. The result depends on their content, not on order or files.
  */
-export function translate(resources: readonly Resource[], faults: Faults, options: TranslateOptions): Translated {
+export async function translate(
+  resources: readonly Resource[],
+  faults: Faults,
+  options: TranslateOptions,
+): Promise<Translated> {
   const work = new Work(new ClusterView(resources), options)
   const output = createOutput()
   const gateways = findGateways(work)
   const routes = attachRoutes(gateways, work)
+  await options.pause?.()
   const served = writeGateways(gateways, output, work)
   const policies = work.cluster.list('ProxyPolicy').map(policy => withFaults(findTargets(policy, work), faults))
   const delegation = new Delegation(routes, work)
@@ -45,21 +50,24 @@ export function translate(resources: readonly Resource[], faults: Faults, option
   backends.write(output)
   for (const [backend, errors] of backends.errors) errors.push(...(faults.get(backend) ?? []))
   const emitted: EmittedRoute[] = []
-  writeRoutes(routes, { work, output, backends, served, delegation, emitted })
+  await writeRoutes(routes, { work, output, backends, served, delegation, emitted })
+  await options.pause?.()
   writeModels(routes, served, output, backends, faults, work)
   const placed = placePolicies(policies, { work, served, emitted, gateways: gateways.length }, output)
   backends.writeCalled(output)
   const decisions = settle(placed, emitted, output, work)
+  await options.pause?.()
   loseUntargeted(policies, work)
   loseUnread(new Set(policies.filter(({ produced }) => !produced).map(({ policy }) => policy)), work)
   const statuses =
-    options.statuses === false ? [] : statusesOf({ gateways, routes, policies, delegation }, backends, work)
+    options.statuses === false ? [] : await statusesOf({ gateways, routes, policies, delegation }, backends, work)
   return { work, value: finished(output), statuses, decisions, emitted }
 }
 
-function statusesOf(found: Reached, backends: BackendWriter, work: Work): Status[] {
+async function statusesOf(found: Reached, backends: BackendWriter, work: Work): Promise<Status[]> {
   const { gateways, routes, policies, delegation } = found
-  const reach = findReach(found, work)
+  const reach = await findReach(found, work)
+  await work.options.pause?.()
   const behindRoutes = modelParents(routes)
   const statuses = [
     ...classStatuses(work),

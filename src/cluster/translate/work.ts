@@ -1,4 +1,5 @@
 import type { Path } from '../../diagnostics/diagnostic.ts'
+import type { Pause } from '../../runtime/pause.ts'
 import type { Fields } from '../../schema/untyped.ts'
 import type { Resource } from '../resources/resource.ts'
 import type { ServicePort } from './backend-refs.ts'
@@ -22,6 +23,8 @@ export interface TranslateOptions {
   readonly gateway?: string
   /** Set when following a cluster: each Gateway is served here, and has an address. */
   readonly live?: LiveOptions
+  /** Set when the same thread serves requests. */
+  readonly pause?: Pause
 }
 
 export interface LiveOptions {

@@ -59,18 +59,17 @@ export class InputLoader {
     const change = await changedResource(texts, held)
     if (!change) return undefined
     const { before, after } = change
-    const { recompile, standingOf } = await import('../../cluster/translate/incremental/recompile.ts')
+    const { recompile } = await import('../../cluster/translate/incremental/recompile.ts')
     this.#keeper.begin(true)
     const { standing } = held
-    const resources = held.resources.map(each => (each === before ? after : each))
-    const next = standingOf(resources, standing.faults, standing.snapshot)
-    const made = await recompile([change], next.resources, standing, world)
+    const made = await recompile([change], standing, world)
     if (!made) {
       this.#keeper.abandon()
       return undefined
     }
     const { snapshot } = made
-    return { texts, resources, standing: { ...next, snapshot }, loaded: { ...held.loaded, snapshot } }
+    const resources = held.resources.map(each => (each === before ? after : each))
+    return { texts, resources, standing: { ...standing, snapshot }, loaded: { ...held.loaded, snapshot } }
   }
 }
 

@@ -28,7 +28,7 @@ export async function loadLiveObjects(
   }
   if (choice.gateway !== undefined) requireGateway(choice.gateway, resources)
   const files = new Map<string, Buffer>()
-  const translated = translate(resources, faults, {
+  const translated = await translate(resources, faults, {
     partial: false,
     withSecrets: true,
     allowUnguarded: false,

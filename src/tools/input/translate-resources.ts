@@ -100,7 +100,7 @@ async function translateSources(
   if (options.gateway !== undefined) requireGateway(options.gateway, gathered.resources)
   const files = new Map<string, Buffer>()
   const { filesDir, gateway, env, conceal, ...rest } = options
-  const translated = translate(gathered.resources, gathered.faults, {
+  const translated = await translate(gathered.resources, gathered.faults, {
     ...rest,
     filePath: filesDir === undefined ? undefined : entry => fileFor(entry, filesDir, files),
     ...(gateway === undefined ? {} : { gateway }),

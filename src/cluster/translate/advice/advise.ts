@@ -23,7 +23,7 @@ export async function advise(
   const gateways = resources.some(({ kind }) => kind.kind === 'Gateway')
   const complete = gateways && made.length === 0 && !options.partial
   const files = new Map<string, Buffer>()
-  const translated = translate([...resources, ...made], new Map(), {
+  const translated = await translate([...resources, ...made], new Map(), {
     partial: options.partial || made.length > 0,
     withSecrets: true,
     allowUnguarded: false,

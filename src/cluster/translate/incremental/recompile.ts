@@ -1,33 +1,25 @@
 import type { Engines } from '../../../config/engines.ts'
 import type { Listener, Snapshot } from '../../../config/snapshot.ts'
 import type { RouteFacts } from '../../../http/exchange.ts'
+import type { Pause } from '../../../runtime/pause.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import { asFields, asItems, type Fields } from '../../../schema/untyped.ts'
 import { checkReferences } from '../../resources/check-references.ts'
-import { labelsOf } from '../../resources/graph.ts'
-import { labelOf, type Resource } from '../../resources/resource.ts'
+import type { Resource } from '../../resources/resource.ts'
 import { attachRoutes } from '../attachment.ts'
-import { ClusterView, idOf } from '../cluster-view.ts'
+import { ClusterView, idOf, nameOf } from '../cluster-view.ts'
 import { finish } from '../finish.ts'
 import { findGateways } from '../listeners.ts'
 import type { Status } from '../status/conditions.ts'
+import { withRefusals } from '../status/refusals.ts'
 import { type Translated, translate } from '../translate.ts'
 import { type DataEntry, type Faults, type LiveOptions, type TranslateOptions, Work } from '../work.ts'
-import {
-  type ById,
-  type Change,
-  type Concerned,
-  concernedBy,
-  isForRoutes,
-  isRoute,
-  Mentions,
-  servicesOf,
-} from './concerned.ts'
+import { type Concerned, concernedBy } from './concerned.ts'
+import { backendsOf, type Change, Inventory, isForRoutes, isRoute } from './inventory.ts'
 
-/** The current snapshot and the resources that it was compiled from. */
+/** The current snapshot and the resources that it was compiled from, which `recompile` updates. */
 export interface Standing {
-  readonly resources: ById
-  readonly mentions: Mentions
+  readonly inventory: Inventory
   readonly faults: Faults
   readonly snapshot: Snapshot
 }
@@ -41,6 +33,8 @@ export interface Surroundings {
   readonly config?: Fields
   /** Made for this change when unset. */
   readonly engines?: Engines
+  /** Set when the same thread serves requests. */
+  readonly pause?: Pause
 }
 
 export interface Recompiled {
@@ -53,30 +47,31 @@ export interface Recompiled {
 }
 
 /** Most routes that are recompiled separately; beyond this, everything is. */
-const MAX_SEPARATE = 64
+const MAX_SEPARATE = 500
 
 export function standingOf(resources: readonly Resource[], faults: Faults, snapshot: Snapshot): Standing {
-  const known = resources.filter(({ name }) => name !== undefined)
-  return { resources: new Map(known.map(each => [idOf(each), each])), mentions: new Mentions(known), faults, snapshot }
+  return { inventory: new Inventory(resources.filter(({ name }) => name !== undefined)), faults, snapshot }
 }
 
 /**
  * The snapshot after changes that affect a few routes: only those are translated and compiled, with what they reference
- * and what applies to them, and replace the old ones. Undefined if the changes may reach further, or if there is
- * anything to report: then everything must be recompiled. `after`: all resources as they are now.
+ * and what applies to them, and replace the old ones. Undefined if the changes may reach further or cannot be served,
+ * or without a cluster, if there is anything to report: then everything must be recompiled, and `standing` is void.
  */
 export async function recompile(
   changes: readonly Change[],
-  after: ById,
   standing: Standing,
   { live, config, ...world }: Surroundings,
 ): Promise<Recompiled | undefined> {
-  const concerned = concernedBy(changes, after, standing.mentions, MAX_SEPARATE)
+  const { inventory } = standing
+  for (const change of changes) inventory.put(change)
+  const concerned = concernedBy(changes, inventory, MAX_SEPARATE)
   if (!concerned) return undefined
-  const { routes, policies } = concerned
-  if (routes.size === 0 && policies.size === 0)
+  const { routes, policies, backends } = concerned
+  const around = surroundings(concerned, inventory)
+  for (const change of changes) inventory.settle(change)
+  if (routes.size === 0 && policies.size === 0 && backends.size === 0)
     return { snapshot: standing.snapshot, statuses: [], attached: new Map() }
-  const around = surroundings(concerned, after, standing.mentions)
   if (!live && checkReferences(around, false).some(({ severity }) => severity === 'error')) return undefined
   const files = new Map<string, Buffer>()
   const options: TranslateOptions = {
@@ -84,27 +79,28 @@ export async function recompile(
     withSecrets: true,
     allowUnguarded: false,
     ...(live ? { live } : {}),
+    ...(world.pause ? { pause: world.pause } : {}),
     filePath: entry => keep(entry, files),
   }
-  const translated = withConfig(translate(around, standing.faults, options), config)
-  const made = new Set([...around.filter(isRoute), ...policies])
-  const labels = new Set([...made].map(labelOf))
+  const translated = withConfig(await translate(around, standing.faults, options), config)
+  const made = new Set([...around.filter(isRoute), ...policies, ...backends])
   const readReferenced = (path: string) => files.get(path)
   const file = around.find(isRoute)?.file ?? '<cluster>'
-  const { loaded, losses } = await finish(translated, { ...world, file, readReferenced })
-  const told = live ? losses.some(({ resource }) => labels.has(resource ?? '')) : losses.length > 0
-  if (!loaded.runnable || !loaded.snapshot || told) return undefined
-  const snapshot = spliced(standing.snapshot, loaded.snapshot, routes, policies)
+  const finished = await finish(translated, { ...world, file, readReferenced })
+  const { snapshot, runnable } = finished.loaded
+  if (!runnable || !snapshot || (!live && finished.losses.length > 0)) return undefined
   return {
-    snapshot,
-    statuses: translated.statuses.filter(({ resource }) => made.has(resource)),
+    snapshot: spliced(standing.snapshot, snapshot, concerned),
+    statuses: withRefusals(finished).filter(({ resource }) => made.has(resource)),
     attached: concerned.reattached
-      ? difference(
-          counts(surroundings(concerned, standing.resources, standing.mentions), options),
-          counts(around, options),
-        )
+      ? difference(counts(asBefore(around, changes), options), counts(around, options))
       : new Map(),
   }
+}
+
+function asBefore(around: readonly Resource[], changes: readonly Change[]): readonly Resource[] {
+  const added = new Set(changes.map(({ after }) => after))
+  return [...around.filter(each => !added.has(each)), ...changes.flatMap(({ before }) => before ?? [])]
 }
 
 /** Adds what a file sets for the process. */
@@ -120,33 +116,25 @@ function keep({ kind, namespace, name, key, bytes }: DataEntry, files: Map<strin
 }
 
 /** All resources except unrelated ones. */
-function surroundings({ routes, policies }: Concerned, all: ById, mentions: Mentions): readonly Resource[] {
-  const services = new Set(
-    [...routes].flatMap(id => {
-      const route = all.get(id)
-      return route ? servicesOf(route) : []
-    }),
-  )
-  const isNear = (each: Resource, service = each.name) =>
-    services.has(`Service/${each.namespace}/${service}`) || mentions.isMentioned({ kind: each.kind, name: service })
-  return [...all.values()].filter(each => {
-    switch (each.kind.kind) {
-      case 'ProxyModel':
-        return false
-      case 'ProxyPolicy':
-        return policies.has(each) || !isForRoutes(each)
-      case 'Service':
-        return isNear(each)
-      case 'EndpointSlice':
-        return isNear(each, String(labelsOf(each)['kubernetes.io/service-name']))
-      case 'Secret':
-      case 'ConfigMap':
-        return mentions.isMentioned(each)
-      default:
-        return !isRoute(each) || routes.has(idOf(each))
-    }
-  })
+function surroundings({ routes, policies }: Concerned, all: Inventory): readonly Resource[] {
+  const out = [...all.rest(APART)]
+  const led = new Set<string>()
+  for (const id of routes) {
+    const route = all.get(id)
+    if (!route) continue
+    out.push(route)
+    for (const backend of backendsOf(route)) led.add(backend)
+  }
+  for (const policy of all.list('ProxyPolicy')) if (policies.has(policy) || !isForRoutes(policy)) out.push(policy)
+  for (const service of all.list('Service'))
+    if (led.has(idOf(service)) || all.isUsed(service)) out.push(service, ...all.slicesOf(service))
+  for (const kind of ['Secret', 'ConfigMap']) for (const each of all.list(kind)) if (all.isUsed(each)) out.push(each)
+  out.push(...all.list('Namespace'))
+  return out
 }
+
+/** Models become a section of the file, which no route affects. */
+const APART: ReadonlySet<string> = new Set(['ProxyModel', 'ProxyPolicy'])
 
 /** Number of the routes attached to each listener. */
 function counts(resources: readonly Resource[], options: TranslateOptions): ReadonlyMap<string, number> {
@@ -177,8 +165,8 @@ export function withAttached(status: Status, attached: ReadonlyMap<string, numbe
 }
 
 /** The whole snapshot with some resources' routes replaced in place; new ones come last. */
-function spliced(whole: Snapshot, part: Snapshot, ids: ReadonlySet<string>, policies: ReadonlySet<Resource>): Snapshot {
-  const own = new Set([...ids].map(id => id.slice(id.indexOf('/') + 1)))
+function spliced(whole: Snapshot, part: Snapshot, { routes, policies, backends }: Concerned): Snapshot {
+  const own = new Set([...routes].map(id => id.slice(id.indexOf('/') + 1)))
   const made = new Map(part.binds.flatMap(({ listeners }) => listeners.map(each => [each.key, each] as const)))
   const replaced = (listener: Listener): Listener => {
     const { routes = [], tcpRoutes = [] } = made.get(listener.key) ?? {}
@@ -190,23 +178,36 @@ function spliced(whole: Snapshot, part: Snapshot, ids: ReadonlySet<string>, poli
   }
   const binds = whole.binds.map(bind => ({ ...bind, listeners: bind.listeners.map(replaced) }))
   part.credentials.addAll(whole.credentials)
-  const redacted = policies.size === 0 ? whole.redacted : withPolicies(whole.redacted, part.redacted, policies)
-  return { ...whole, binds, credentials: part.credentials, redacted }
+  return {
+    ...whole,
+    binds,
+    credentials: part.credentials,
+    ...(policies.size === 0 ? {} : { redacted: withPolicies(whole.redacted, part.redacted, policies) }),
+    ...(policies.size + backends.size === 0 ? {} : { backends: withBackends(whole, part, backends) }),
+  }
 }
 
 function inPlace<R extends RouteFacts>(all: readonly R[], made: readonly R[], own: ReadonlySet<string>): readonly R[] {
+  const names = new Set([...own].map(id => id.slice(id.indexOf('/') + 1)))
   const nameOf = ({ namespace, name }: R) => `${namespace}/${name}`
-  const isOwn = (route: R) => own.has(nameOf(route))
+  const isOwn = (route: R) => names.has(route.name) && own.has(nameOf(route))
   const waiting = Map.groupBy(made.filter(isOwn), nameOf)
   if (waiting.size === 0 && !all.some(isOwn)) return all
-  const kept = all.flatMap(route => {
-    const name = nameOf(route)
-    if (!own.has(name)) return [route]
-    const found = waiting.get(name) ?? []
-    waiting.delete(name)
-    return found
-  })
+  const kept: R[] = []
+  for (const route of all) {
+    if (!isOwn(route)) kept.push(route)
+    else {
+      kept.push(...(waiting.get(nameOf(route)) ?? []))
+      waiting.delete(nameOf(route))
+    }
+  }
   return [...kept, ...[...waiting.values()].flat()]
+}
+
+/** Those that were left out of the file may be in it now, and the reverse. */
+function withBackends(whole: Snapshot, part: Snapshot, changed: ReadonlySet<Resource>): Snapshot['backends'] {
+  const names = new Set([...changed].map(nameOf))
+  return new Map([...[...whole.backends].filter(([name]) => !names.has(name)), ...part.backends])
 }
 
 /** Replaces the policies that dumps show. */

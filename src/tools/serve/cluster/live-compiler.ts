@@ -1,5 +1,5 @@
 import { finish } from '../../../cluster/translate/finish.ts'
-import type { Change } from '../../../cluster/translate/incremental/concerned.ts'
+import type { Change } from '../../../cluster/translate/incremental/inventory.ts'
 import {
   recompile,
   type Standing,
@@ -15,6 +15,7 @@ import { Engines } from '../../../config/engines.ts'
 import type { Snapshot } from '../../../config/snapshot.ts'
 import type { ReloadableState } from '../../../engine/state-store.ts'
 import { readIfRegular } from '../../../files/read-file.ts'
+import { pauseEvery } from '../../../runtime/pause.ts'
 import type { Runtime } from '../../../runtime/runtime.ts'
 import type { Fields } from '../../../schema/untyped.ts'
 import type { LiveObjects } from './live-objects.ts'
@@ -36,6 +37,9 @@ interface World {
 
 /** Incremental changes before everything is recompiled, which frees the state of deleted objects. */
 const LONGEST = 2000
+
+/** ms for which a compilation keeps requests waiting at a time. */
+const LONGEST_PART = 5
 
 /** Compiles the contents of a cluster to snapshots; if changes affect only a few routes, only those. */
 export class LiveCompiler {
@@ -61,33 +65,26 @@ export class LiveCompiler {
   async #few(changed: ReadonlySet<string>, objects: LiveObjects): Promise<Compiled | undefined> {
     const standing = this.#standing
     if (!standing || this.#since >= LONGEST) return undefined
-    const resources = new Map(standing.resources)
     const changes: Change[] = []
     for (const id of changed) {
       const { resource: after, refused, faults } = objects.get(id) ?? {}
-      const before = resources.get(id)
+      const before = standing.inventory.get(id)
       if (refused || faults || (before && standing.faults.has(before))) return undefined
-      if (after) resources.set(id, after)
-      else resources.delete(id)
       if (before || after) changes.push({ before, after })
     }
     this.#world.state.begin(true)
-    const { mentions } = standing
-    const made = await recompile(changes, resources, standing, {
+    const made = await recompile(changes, standing, {
       ...this.#world,
       live: this.#live,
       engines: this.#engines,
+      pause: pauseEvery(LONGEST_PART),
     })
     if (!made) {
       this.#world.state.abandon()
       return undefined
     }
-    for (const { before, after } of changes) {
-      if (before) mentions.remove(before)
-      if (after) mentions.add(after)
-    }
     this.#since++
-    this.#standing = { ...standing, resources, snapshot: made.snapshot }
+    this.#standing = { ...standing, snapshot: made.snapshot }
     return { snapshot: made.snapshot, statuses: [...made.statuses, ...this.#recount(made.attached)], whole: false }
   }
 
@@ -101,20 +98,23 @@ export class LiveCompiler {
     const { runtime, env, state } = this.#world
     const { resources, faults } = objects
     const files = new Map<string, Buffer>()
+    const pause = pauseEvery(LONGEST_PART)
     this.#standing = undefined
     state.begin(false)
     try {
-      const translated = translate(resources, faults, {
+      const translated = await translate(resources, faults, {
         partial: false,
         withSecrets: true,
         allowUnguarded: false,
         live: this.#live,
+        pause,
         filePath: entry => keep(entry, files),
       })
       const finished = await finish(withConfig(translated, this.#world.config), {
         runtime,
         env,
         engines: this.#engines,
+        pause,
         file: '<cluster>',
         readReferenced: path => (path === '/dev/null' ? Buffer.alloc(0) : (files.get(path) ?? readIfRegular(path))),
       })
