@@ -227,7 +227,10 @@ function compileSectionRoute(
 /** The pages on which users of the `mcp` section sign in at its targets. */
 function compileSignInRoute(paths: readonly string[], parent: RouteParent, all: Compilers): Route {
   const matches = paths.map(exact => ({ path: { exact }, headers: [], query: [] }))
-  return sectionRoute({ kind: 'mcp', name: 'sign-in', matches, levels: [], atBackend: assemble([], true) }, parent, all)
+  const route = { name: 'sign-in', namespace: 'internal', ruleName: undefined, kind: 'http' } as const
+  // Policies that target the gateway or listener apply, those of the section do not.
+  const levels = all.routes.levels(parent, route, undefined, ['mcp'])
+  return sectionRoute({ kind: 'mcp', name: route.name, matches, levels, atBackend: assemble([], true) }, parent, all)
 }
 
 interface SectionRoute {

@@ -14,6 +14,8 @@ import { SharedConnection } from './shared-connection.ts'
 const REMEMBERED = 60_000
 /** Interval in ms between sweeps for idle programs. */
 const SWEEP = 30_000
+/** Targets, and users of those at which they sign in. */
+const MAX_KNOWN = 1000
 const TOO_MANY: TargetFailure = { message: 'too many programs are running', down: false }
 
 /** What is known of a target. */
@@ -68,6 +70,7 @@ export class SharedTargets {
   }
 
   learn(target: string, known: Known): void {
+    if (this.#known.size >= MAX_KNOWN) this.#known.clear()
     this.#known.set(target, { ...known, until: this.#clock.mono() + REMEMBERED })
   }
 

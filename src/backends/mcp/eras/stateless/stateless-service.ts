@@ -1,3 +1,4 @@
+import type { Exchange } from '../../../../http/exchange.ts'
 import { INVALID_PARAMS } from '../../../../mcp/errors.ts'
 import type { JsonOutline } from '../../../../mcp/json-outline.ts'
 import type { Message, Request } from '../../../../mcp/message.ts'
@@ -10,7 +11,7 @@ import type { Conversation, Doubt } from '../../conversation.ts'
 import { deliver } from '../../deliver.ts'
 import type { Greeting } from '../../greet.ts'
 import { clientOf } from '../../principal.ts'
-import { type Link, type Shared, Targets } from '../../targets.ts'
+import { type Link, type McpTarget, type Shared, Targets } from '../../targets.ts'
 import type { Era, EraPlace, EraService } from '../era.ts'
 import { syntheticGreeting } from '../sessions/client-session.ts'
 import { problemOf } from './admission.ts'
@@ -151,7 +152,7 @@ export class StatelessService implements EraService {
   #targetsFor({ x }: Answer, request: Request | undefined, retain: () => () => void, how: Exception = {}): Targets {
     const { setup, shared } = this.#place
     const client = clientFactsOf(request?.params ?? {})
-    const greetings = (link: Link) => this.#greetings(link, client)
+    const greetings = (link: Link) => this.#greetings(link, x, client)
     const asking = { hold: (call: OpenCall) => shared.held.hold(call, clientOf(x)), retain }
     const facing = { era: this.#era, greetings }
     return new Targets(setup.targets, {
@@ -159,7 +160,7 @@ export class StatelessService implements EraService {
       failOpen: setup.failOpen,
       onDown() {},
       ...facing,
-      met: ({ name, era, introduction }) => shared.learn(name, { era, introduction }),
+      met: ({ target, era, introduction }) => shared.learn(keyOf(target, x), { era, introduction }),
       bridge: ({ name, capabilities = {} }, connection) =>
         new OlderTarget(connection, { target: name, client, capabilities, asking }),
       share: (link, _x, then) => {
@@ -167,7 +168,7 @@ export class StatelessService implements EraService {
           then({ connection: resumed(how.resumed), era: this.#era, introduction: undefined })
           return true
         }
-        if (!link.target.shareable) return this.#shareKnown(link, how.assumed === true, then)
+        if (!link.target.shareable) return this.#shareKnown(link, x, how.assumed === true, then)
         shared.lend(link.target, { client: clientOf(x), facts: client }, facing, x, then)
         return true
       },
@@ -175,9 +176,10 @@ export class StatelessService implements EraService {
   }
 
   /** No handshake is needed where the target is known to accept requests of this era as they are. */
-  #shareKnown(link: Link, assumed: boolean, then: (shared: Shared | TargetFailure) => void): boolean {
+  #shareKnown(link: Link, x: Exchange, assumed: boolean, then: (shared: Shared | TargetFailure) => void): boolean {
     const known =
-      this.#place.shared.known(link.name) ?? (assumed ? { era: this.#era, introduction: undefined } : undefined)
+      this.#place.shared.known(keyOf(link.target, x)) ??
+      (assumed ? { era: this.#era, introduction: undefined } : undefined)
     if (known?.era !== this.#era) return false
     const connection = link.target.connect(() => {})
     connection.version = this.#era.versions[0]
@@ -186,13 +188,18 @@ export class StatelessService implements EraService {
   }
 
   /** This era first, then the previous one: a server may answer anything to an unknown request. */
-  #greetings(link: Link, client: ClientFacts): Greeting[] {
+  #greetings(link: Link, x: Exchange, client: ClientFacts): Greeting[] {
     const { eras, shared } = this.#place
-    const known = shared.known(link.name)
+    const known = shared.known(keyOf(link.target, x))
     const { kind } = link.target
     const older = kind === 'openapi' || (known !== undefined && known.era !== this.#era)
     const before = eras.filter(era => era !== this.#era)
     const greeting = syntheticGreeting('', client)
     return (older ? before : [this.#era, ...before]).map(era => era.greet(greeting))
   }
+}
+
+/** What a target at which users sign in says of itself may be about its user. */
+function keyOf({ name, users }: McpTarget, x: Exchange): string {
+  return users ? `${name} ${clientOf(x)}` : name
 }
