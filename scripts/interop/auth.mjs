@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import * as clouds from './auth/clouds.mjs'
 import * as envoy from './auth/envoy.mjs'
 import * as limits from './auth/limits.mjs'
+import * as mcpSignIn from './auth/mcp-sign-in.mjs'
 import { openPlace } from './auth/place.mjs'
 import * as signIn from './auth/sign-in.mjs'
 import { replaceSection } from './section.mjs'
@@ -13,7 +14,7 @@ import { replaceSection } from './section.mjs'
 const record = process.argv.includes('--record')
 const lines = []
 let failures = 0
-for (const part of [envoy, limits, signIn, clouds]) {
+for (const part of [envoy, limits, signIn, mcpSignIn, clouds]) {
   const missing = await part.needs?.()
   if (missing !== undefined) say(`- ${part.title}: not run, ${missing}`)
   else await runPart(part)

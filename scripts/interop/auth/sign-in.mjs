@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { freePorts } from '../api-server.mjs'
 import { openBrowser } from './browser.mjs'
+import { Client } from './client.mjs'
 import { answers, isInstalled, until } from './place.mjs'
 
-const VERSION = '9.13.3'
+export const VERSION = '9.13.3'
 export const title = `oidc-provider ${VERSION}`
 
 export async function run(place) {
@@ -107,49 +108,4 @@ async function start(place) {
   place.start(process.execPath, ['provider.mjs', String(port), `${url}/callback`], { stdio: 'ignore' })
   await until(() => answers(`${issuer}/.well-known/openid-configuration`), 'oidc-provider')
   return { url, issuer }
-}
-
-/** A browser without scripts: keeps cookies by origin and path, follows redirects, sends forms. */
-class Client {
-  #jar = new Map()
-  /** Addresses, in order. */
-  seen = []
-
-  async open(url, init = {}) {
-    this.seen.push(url)
-    const { origin, pathname } = new URL(url)
-    const cookie = [...this.#jar.values()]
-      .filter(each => each.origin === origin && pathname.startsWith(each.path))
-      .map(({ name, value }) => `${name}=${value}`)
-      .join('; ')
-    const headers = { accept: 'text/html', ...init.headers, ...(cookie && { cookie }) }
-    const reply = await fetch(url, { ...init, headers, redirect: 'manual' })
-    for (const line of reply.headers.getSetCookie()) this.#keep(origin, line)
-    const location = reply.headers.get('location')
-    if (location) return this.open(new URL(location, url).href)
-    return { url, status: reply.status, text: await reply.text() }
-  }
-
-  /** Sends the first form of a page, with what it has itself and `values`. */
-  submit({ url, text }, values) {
-    const action = /<form[^>]*action="([^"]+)"/.exec(text)?.[1] ?? url
-    const own = [...text.matchAll(/<input[^>]*type="hidden"[^>]*>/g)].map(([tag]) => [
-      /name="([^"]+)"/.exec(tag)?.[1],
-      /value="([^"]*)"/.exec(tag)?.[1] ?? '',
-    ])
-    const body = new URLSearchParams({ ...Object.fromEntries(own), ...values })
-    return this.open(new URL(action, url).href, { method: 'POST', body })
-  }
-
-  #keep(origin, line) {
-    const [pair, ...attributes] = line.split('; ')
-    const at = pair.indexOf('=')
-    const [name, value] = [pair.slice(0, at), pair.slice(at + 1)]
-    const of = key => attributes.find(each => each.toLowerCase().startsWith(`${key}=`))?.slice(key.length + 1)
-    const path = of('path') ?? '/'
-    const gone = of('max-age') === '0' || new Date(of('expires') ?? '2999').getTime() < Date.now() - 3_600_000
-    const key = `${origin} ${path} ${name}`
-    if (gone || value === '') this.#jar.delete(key)
-    else this.#jar.set(key, { origin, path, name, value })
-  }
 }

@@ -31,7 +31,7 @@ import { withUser } from './sign-in/with-user.ts'
 import type { Link } from './targets.ts'
 
 /** News of a target that the user has signed in to since the session began. */
-const CHANGED = ['tools', 'prompts', 'resources'].map(kind => notificationOf(`notifications/${kind}/list_changed`, {}))
+const CHANGED = notificationOf('notifications/tools/list_changed', {})
 /** Target messages held until the session has an id. */
 const MAX_HELD = 16
 
@@ -116,7 +116,7 @@ export class Router {
     const how = { greets: true, hold: early, standIn: () => INTRODUCTION }
     this.#fanOut(conversation, request, answer, conversation.targets.links, how, reached => {
       for (const { link, response, standsIn } of reached) {
-        if (standsIn) link.news = [...CHANGED]
+        if (standsIn) link.news = [CHANGED]
         else conversation.targets.introduced(link, response)
       }
       const first = reached[0]
