@@ -25,7 +25,8 @@ export async function load(
   target: Target,
   seconds: number,
 ): Promise<{ reply: Reply; cpu: number }> {
-  const port = shape.secure ? target.secure : shape.guarded ? target.guarded : target.port
+  const plain = shape.llm ? target.llm : shape.guarded ? target.guarded : target.port
+  const port = shape.secure ? target.secure : plain
   const url = `${shape.secure ? 'https' : 'http'}://127.0.0.1:${port}${shape.path}`
   const command = shape.h2load
     ? await h2load(folder, shape, target, seconds)

@@ -74,7 +74,7 @@ export function busiestShare(before: Map<string, number>, after: Map<string, num
 
 /** Resolves when something answers HTTP on `port`. */
 export async function answering(port: number, name: string): Promise<void> {
-  const until = performance.now() + 20_000
+  const until = performance.now() + 120_000
   while (performance.now() < until) {
     const ok = await new Promise<boolean>(resolve => {
       const socket = net.connect(port, '127.0.0.1', () =>

@@ -24,6 +24,7 @@ streams and uploads need libnginx-mod-http-echo, HTTP/2 needs h2load. Targets ru
   --target name=cmd    another proxy; {port}, {upstream} and {config} (a standalone file) are replaced
   --oracle path        adds the target oracle: the binary of the public system
   --portkey path       adds the target portkey: build/start-server.js of @portkey-ai/gateway, installed elsewhere
+  --litellm path       adds the target litellm: its command, installed elsewhere with litellm[proxy]
   --quiet N            rounds with more foreign load than this many cores are left out of the table (default 0.25)
   --json path          writes every record
 `
@@ -42,6 +43,7 @@ const { values } = parseArgs({
     target: { type: 'string', multiple: true, default: [] },
     oracle: { type: 'string' },
     portkey: { type: 'string' },
+    litellm: { type: 'string' },
     quiet: { type: 'string', default: '0.25' },
     json: { type: 'string' },
     help: { type: 'boolean', default: false },
@@ -59,13 +61,13 @@ async function main(): Promise<void> {
     running.push(server)
     await answering(upstream, 'upstream')
     const targets = new Map<string, Running>()
-    const { oracle, portkey, target: given } = values
+    const { oracle, portkey, litellm, target: given } = values
     const decider = await freePort()
     const decides = [process.execPath, join(import.meta.dirname, 'decider.ts'), String(decider)]
     running.push(new Pinned(decides, '1', join(folder, 'decider.out')))
     await writeCertificate(folder)
     for (const name of names()) {
-      const target = await targetNamed(name, { folder, upstream, decider, oracle, portkey, given })
+      const target = await targetNamed(name, { folder, upstream, decider, oracle, portkey, litellm, given })
       const cores = name.startsWith('gwctl-') ? '0,1' : '0'
       const child = new Pinned(target.command, cores, join(folder, `${name}.out`), target.env)
       running.push(child)
@@ -89,7 +91,7 @@ async function main(): Promise<void> {
 function names(): string[] {
   const asked = values.targets.split(',')
   const given = values.target.map(text => text.slice(0, text.indexOf('=')))
-  const optional = [values.oracle && 'oracle', values.portkey && 'portkey', ...workers()]
+  const optional = [values.oracle && 'oracle', values.portkey && 'portkey', values.litellm && 'litellm', ...workers()]
   return [...new Set([...asked, ...given, ...optional.filter(name => name !== undefined && name !== '')])] as string[]
 }
 
@@ -146,9 +148,10 @@ function plainOnly(name: string): boolean {
   return name === 'static' || name === 'own' || name === 'prototype'
 }
 
-/** An LLM gateway serves chats only; it refuses most streams as it is installed. */
-function takesPart(name: string, workload: string, { only, secure }: Workload): boolean {
-  if (name === 'portkey') return workload === 'chat'
-  if (secure && plainOnly(name)) return false
+/** An LLM gateway serves chats only; Portkey refuses most streams as it is installed. */
+function takesPart(name: string, workload: string, { only, secure, llm }: Workload): boolean {
+  if (name === 'portkey' || name === 'litellm') return workload === 'chat' || workload === 'llm-chat'
+  if ((secure || llm) && plainOnly(name)) return false
+  if (llm && name === 'nginx') return workload === 'llm-chat' || workload === 'llm-stream'
   return only === undefined ? !name.startsWith('gwctl-') : only.includes(name)
 }

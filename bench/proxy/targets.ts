@@ -10,6 +10,8 @@ export interface Target {
   readonly port: number
   /** Where the same is served behind the four policies; `port` of a proxy that has none. */
   readonly guarded: number
+  /** Where it is served as an LLM provider; `port` of a proxy that knows none. */
+  readonly llm: number
   /** Where the same is served over TLS, HTTP/1.1 and HTTP/2. */
   readonly secure: number
   /** What every request must say for this proxy, besides what clients say anyway. */
@@ -25,6 +27,8 @@ export interface TargetOptions {
   readonly oracle: string | undefined
   /** The start script of Portkey's gateway. */
   readonly portkey: string | undefined
+  /** The command of LiteLLM's proxy. */
+  readonly litellm: string | undefined
   /** `name=command`. */
   readonly given: readonly string[]
 }
@@ -32,16 +36,16 @@ export interface TargetOptions {
 /** The command line of a target by its name. Throws for a name that nobody knows. */
 export async function targetNamed(name: string, options: TargetOptions): Promise<Target> {
   const { folder, upstream, decider } = options
-  const [port, guarded, secure] = [await freePort(), await freePort(), await freePort()]
+  const [port, guarded, secure, llm] = [await freePort(), await freePort(), await freePort(), await freePort()]
   const env = { PORT: String(port), UPSTREAM: String(upstream) }
-  const plain = { env, port, guarded: port, secure, fields: {} }
+  const plain = { env, port, guarded: port, llm: port, secure, fields: {} }
   const node = (script: string): string[] => [process.execPath, join(import.meta.dirname, script)]
-  const config = (): Promise<string> => standalone(folder, name, { port, guarded, secure, upstream, decider })
+  const config = (): Promise<string> => standalone(folder, name, { port, guarded, llm, secure, upstream, decider })
   const given = options.given.find(text => text.startsWith(`${name}=`))?.slice(name.length + 1)
   if (given !== undefined) {
     const filled = given.replaceAll('{port}', String(port)).replaceAll('{upstream}', String(upstream))
     if (!filled.includes('{config}')) return { ...plain, command: filled.split(' ') }
-    return { ...plain, guarded, command: filled.replaceAll('{config}', await config()).split(' ') }
+    return { ...plain, guarded, llm, command: filled.replaceAll('{config}', await config()).split(' ') }
   }
   switch (name) {
     case 'nginx':
@@ -54,15 +58,16 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
       return { ...plain, command: node('front.ts') }
     case 'gwctl':
     case 'gwctl-1':
-      return { ...plain, guarded, command: [...node('../../bin/run.js'), 'run', '-f', await config()] }
+      return { ...plain, guarded, llm, command: [...node('../../bin/run.js'), 'run', '-f', await config()] }
     case 'gwctl-2':
       return {
         ...plain,
         guarded,
+        llm,
         command: [...node('../../bin/run.js'), 'run', '--workers', '2', '-f', await config()],
       }
     case 'oracle':
-      return { ...plain, guarded, command: [options.oracle ?? '', '-f', await config()] }
+      return { ...plain, guarded, llm, command: [options.oracle ?? '', '-f', await config()] }
     case 'portkey':
       return {
         ...plain,
@@ -72,6 +77,17 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
           'x-portkey-custom-host': `http://127.0.0.1:${upstream}/v1`,
         },
       }
+    case 'litellm': {
+      const path = join(folder, 'litellm.yaml')
+      const params = `{model: openai/gpt-4o-mini, api_base: 'http://127.0.0.1:${upstream}/v1', api_key: test}`
+      await writeFile(path, `model_list:\n- model_name: gpt-4o-mini\n  litellm_params: ${params}\n`)
+      const command = [options.litellm ?? '', '--config', path, '--port', String(port), '--host', '127.0.0.1']
+      return {
+        ...plain,
+        env: { ...env, LITELLM_LOG: 'ERROR', LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY: 'true' },
+        command,
+      }
+    }
     default:
       throw new Error(`unknown target ${name}: give its command with --target ${name}=...`)
   }
@@ -81,9 +97,9 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
 async function standalone(
   folder: string,
   name: string,
-  ports: Readonly<Record<'port' | 'guarded' | 'secure' | 'upstream' | 'decider', number>>,
+  ports: Readonly<Record<'port' | 'guarded' | 'llm' | 'secure' | 'upstream' | 'decider', number>>,
 ): Promise<string> {
-  const { port, guarded, secure, upstream, decider } = ports
+  const { port, guarded, llm, secure, upstream, decider } = ports
   const path = join(folder, `${name}.yaml`)
   const [admin, stats, readiness] = [await freePort(), await freePort(), await freePort()]
   await writeFile(
@@ -112,6 +128,21 @@ binds:
     routes:
     - backends:
       - host: 127.0.0.1:${upstream}
+- port: ${llm}
+  listeners:
+  - routes:
+    - matches: [{path: {pathPrefix: /converted}}]
+      backends:
+      - ai:
+          name: converted
+          provider: {anthropic: {}}
+          hostOverride: 127.0.0.1:${upstream}
+          pathOverride: /paced/v1/messages
+    - backends:
+      - ai:
+          name: same
+          provider: {openAI: {}}
+          hostOverride: 127.0.0.1:${upstream}
 - port: ${guarded}
   listeners:
   - routes:

@@ -26,8 +26,8 @@ export async function writeUpstream(folder: string, port: number): Promise<strin
   await mkdir(join(folder, 'html'), { recursive: true })
   await writeFile(join(folder, 'html', 'big'), Buffer.alloc(1 << 20, 'gateway'))
   const fields = LLM_FIELDS.map(([name, value]) => `add_header ${name} "${value}";`).join(' ')
-  const stream = (path: string, pause: string): string =>
-    hasStreams ? `location = ${path} { default_type text/event-stream; ${fields} ${chunks(pause)} }` : ''
+  const stream = (path: string, pause: string, events = chunks()): string =>
+    hasStreams ? `location = ${path} { default_type text/event-stream; ${fields} ${paced(events, pause)} }` : ''
   return write(
     folder,
     'upstream',
@@ -38,7 +38,8 @@ export async function writeUpstream(folder: string, port: number): Promise<strin
     location = /big { default_type application/octet-stream; }
     ${hasStreams ? 'location = /sink { default_type text/plain; echo_read_request_body; echo ok; }' : ''}
     ${stream('/paced/v1/chat/completions', 'echo_sleep 0.010;')}
-    ${stream('/burst/v1/chat/completions', '')}`,
+    ${stream('/burst/v1/chat/completions', '')}
+    ${stream('/paced/v1/messages', 'echo_sleep 0.010;', messageEvents())}`,
     port,
   )
 }
@@ -128,7 +129,12 @@ function completion(size: number): string {
   return JSON.stringify(reply)
 }
 
-function chunks(pause: string): string {
+/** Each event as its lines, `data` and its name. */
+function paced(events: readonly string[], pause: string): string {
+  return events.map(event => `${pause} echo '${event}\\n'; echo_flush;`).join('\n')
+}
+
+function chunks(): string[] {
   const out: string[] = []
   for (let i = 0; i < CHUNKS - 1; i++) {
     const event = {
@@ -139,8 +145,38 @@ function chunks(pause: string): string {
       system_fingerprint: 'fp_0123456789',
       choices: [{ index: 0, delta: { content: ` token${i}` }, logprobs: null, finish_reason: null }],
     }
-    out.push(`${pause} echo 'data: ${JSON.stringify(event)}\\n'; echo_flush;`)
+    out.push(`data: ${JSON.stringify(event)}`)
   }
-  out.push(`${pause} echo 'data: [DONE]\\n'; echo_flush;`)
-  return out.join('\n')
+  out.push('data: [DONE]')
+  return out
+}
+
+/** As many, in Anthropic's format. */
+function messageEvents(): string[] {
+  const usage = { input_tokens: 412, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 1 }
+  const message = {
+    id: 'msg_01AbCdEf0123456789',
+    type: 'message',
+    role: 'assistant',
+    model: 'claude-sonnet-4-5-20250929',
+    content: [],
+    stop_reason: null,
+    stop_sequence: null,
+    usage,
+  }
+  const events: { type: string; [name: string]: unknown }[] = [
+    { type: 'message_start', message },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+  ]
+  for (let i = 0; i < CHUNKS - 5; i++) {
+    const delta = { type: 'text_delta', text: ` token${i}` }
+    events.push({ type: 'content_block_delta', index: 0, delta })
+  }
+  const delta = { stop_reason: 'end_turn', stop_sequence: null }
+  events.push(
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta, usage: { output_tokens: 318 } },
+    { type: 'message_stop' },
+  )
+  return events.map(event => `event: ${event.type}\ndata: ${JSON.stringify(event)}`)
 }

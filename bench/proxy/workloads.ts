@@ -6,6 +6,8 @@ export interface Workload {
   readonly body?: string
   /** Sent to the port with policies. */
   readonly guarded?: boolean
+  /** Sent to the port whose routes are LLM routes. */
+  readonly llm?: boolean
   /** Over TLS 1.3 with a P-256 certificate. `wrk` resumes sessions, `h2load` never does. */
   readonly secure?: boolean
   /** Sent by `h2load`, which speaks HTTP/2, or HTTP/1.1 with one connection per request. */
@@ -34,6 +36,14 @@ export const WORKLOADS: Readonly<{ [name: string]: Workload }> = {
   chat: CHAT,
   'chat+policies': { ...CHAT, guarded: true },
   ...(hasStreams ? { stream: STREAM, burst: { ...STREAM, path: '/burst/v1/chat/completions', seconds: 1 } } : {}),
+  'llm-chat': { ...CHAT, llm: true },
+  ...(hasStreams
+    ? {
+        'llm-stream': { ...STREAM, llm: true },
+        // From Anthropic, for a client of chat completions.
+        'llm-converted': { ...STREAM, llm: true, path: '/converted/v1/chat/completions' },
+      }
+    : {}),
   body: { path: '/big', connections: 16 },
   ...(hasStreams ? { upload: { path: '/sink', connections: 16, upload: 1 << 20 } } : {}),
   'tls-get': { path: '/small', connections: 64, secure: true },

@@ -4,6 +4,7 @@ import type { ChatFormat } from '../../src/llm/chat/chat.ts'
 import { Conversion } from '../../src/llm/chat/conversion.ts'
 import type { JsonObject } from '../../src/llm/chat/json.ts'
 import { CODECS } from '../../src/llm/formats/codecs.ts'
+import { compileRoutes, DEFAULT_ROUTES } from '../../src/llm/route-type.ts'
 
 // Defects of the public system. Those of guards, budgets and failover are tested where these are.
 
@@ -79,6 +80,10 @@ test('a tool without parameters has an empty schema for Anthropic', () => {
   const tools = [{ type: 'function', function: { name: 'now' } }]
   const { request } = convert('completions', 'messages', { messages: [{ role: 'user', content: 'Hi' }], tools })
   expect(request.tools).toMatchObject([{ name: 'now', input_schema: { type: 'object' } }])
+})
+
+test('a realtime session is one on a listener without routes of its own', () => {
+  expect(compileRoutes(DEFAULT_ROUTES)('/v1/realtime?model=gpt-realtime')).toBe('realtime')
 })
 
 const hi = { role: 'user', content: 'Hi' }

@@ -65,6 +65,11 @@ export class AskingStage implements StreamStage {
     if (!this.#asking) this.#advance()
   }
 
+  /** Each call has been reported by itself. */
+  leave(): void {
+    this.#over = true
+  }
+
   #advance(): void {
     if (this.#over) return
     const batch = this.#queue

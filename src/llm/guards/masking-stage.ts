@@ -9,6 +9,8 @@ export interface StreamStage {
   push(event: StreamEvent): void
   /** No more events; `done` follows the last one emitted. */
   end(): void
+  /** The stream ends early, such as by a rejection: reports what has been decided. */
+  leave(): void
   /** A call is pending, and events are held. */
   readonly waits: boolean
 }
@@ -35,6 +37,7 @@ export class MaskingStage implements StreamStage {
   readonly #open = new Map<string, Open>()
   readonly #begun: number
   readonly #masked = new Set<string>()
+  #reported = false
 
   constructor(guard: Guard, start: () => TextStream, format: FormatTexts, call: GuardCall, out: StageOutput) {
     this.#guard = guard
@@ -59,10 +62,21 @@ export class MaskingStage implements StreamStage {
 
   end(): void {
     this.#close('', [])
+    this.#report()
+    this.#out.done()
+  }
+
+  leave(): void {
+    for (const { stream } of this.#open.values()) for (const rule of stream.masked()) this.#masked.add(rule)
+    this.#report()
+  }
+
+  #report(): void {
+    if (this.#reported) return
+    this.#reported = true
     const rules = [...this.#masked]
     const verdict = rules.length > 0 ? ({ action: 'mask', texts: new Map(), rules } as const) : ALLOW
     reportGuard(this.#guard, 'response', verdict, this.#call, this.#begun)
-    this.#out.done()
   }
 
   #openOf(piece: Piece, name: string): Open {

@@ -87,6 +87,7 @@ export class RealtimeGuard {
     const [oldest] = this.#refused
     if (this.#refused.size > MAX_REFUSED && oldest !== undefined) this.#refused.delete(oldest)
     this.#out.refuse(reason, id)
+    for (const stage of this.#stages) stage.leave()
     this.#goOn(this.#stages)
   }
 

@@ -1,5 +1,6 @@
 import OpenAI from 'openai'
 import { describe, expect, test } from 'vitest'
+import { until } from '../../engine/observe/until.ts'
 import { startEntraServer } from '../../helpers/entra-server.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { serviceAccount, startGoogleServer } from '../../helpers/google-server.ts'
@@ -364,6 +365,23 @@ describe('Azure', () => {
       '/px/anthropic/v1/messages/count_tokens',
     ])
     expect(cloud.seen[0]?.headers['anthropic-version']).toBe('2023-06-01')
+  })
+
+  test('has Claude count its cache apart, as Anthropic does', async () => {
+    await using cloud = await startOpenAiServer()
+    const usage = { input_tokens: 4, cache_read_input_tokens: 100, cache_creation_input_tokens: 10, output_tokens: 2 }
+    cloud.answer((_req, res) => sendJson(res, 200, { ...MESSAGE, usage }))
+    const foundry = { azureResourceName: 'r', azureResourceType: 'foundry', apiKey: 'k', baseUrl: cloud.url }
+    const models = [
+      { name: 'foundry', provider: 'azure', params: { ...foundry, model: 'claude-x' } },
+      { name: 'anthropic', provider: 'anthropic', params: { apiKey: 'k', baseUrl: cloud.url, model: 'claude-x' } },
+    ]
+    await using gateway = await startGateway(section(models))
+    for (const { name } of models)
+      await post(`${gateway.url(4000)}/v1/messages`, { model: name, max_tokens: 5, messages: HI })
+    await until(() => gateway.logged.filter(line => line.includes('gen_ai')).length === 2)
+    const counts = gateway.logged.flatMap(line => /gen_ai\.usage\.input_tokens=(\d+)/.exec(line)?.[1] ?? [])
+    expect(counts).toEqual(['114', '114'])
   })
 
   test.each([

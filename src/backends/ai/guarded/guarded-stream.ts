@@ -110,7 +110,7 @@ export class GuardedStream implements ChunkSink {
 
   fail(error: Error): void {
     if (this.#over) return
-    this.#over = true
+    this.#leave()
     this.#text = ''
     if (this.#client) this.#client.fail(error)
     else this.#on.fail(errorInDialect(this.#ctx.format.errors, error))
@@ -176,9 +176,14 @@ export class GuardedStream implements ChunkSink {
     client.end()
   }
 
+  #leave(): void {
+    this.#over = true
+    for (const stage of this.#stages) stage.leave()
+  }
+
   #stop(reason: Refusal | Error): void {
     if (this.#over) return
-    this.#over = true
+    this.#leave()
     const { cancel, call } = this.#ctx
     const { errors } = this.#ctx.format
     cancel()

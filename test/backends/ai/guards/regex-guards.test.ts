@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { arrange, type Format, PATHS, PROVIDERS, replyOf, requestOf, streamOf, textIn } from './conversations.ts'
 
@@ -198,4 +199,15 @@ test('a part that a mask has emptied goes', async () => {
   const content = ['123-45', '-6789'].map(text => ({ type: 'text', text }))
   await at.post(PATHS.completions, { model: 'm', messages: [{ role: 'user', content }] })
   expect(JSON.parse(at.upstream.seen[0]?.body ?? '').messages[0].content).toEqual([{ type: 'text', text: '<SSN>' }])
+})
+
+test('requests of a kind that no guard reads pass, as the documentation says', async () => {
+  await using at = await arrange(BOTH, 'openAI')
+  at.upstream.answer((_req, res) => {
+    res.end('{}')
+  })
+  const reply = await at.post('/v1/responses/compact', { model: 'm', input: SSN })
+  expect([reply.status, at.upstream.seen[0]?.body]).toEqual([200, expect.stringContaining(SSN)])
+  const documented = readFileSync(new URL('../../../../docs/guards.md', import.meta.url), 'utf8')
+  expect(documented).toMatch(/Not checked: .*`detect` and `passthrough`/)
 })

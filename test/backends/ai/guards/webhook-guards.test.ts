@@ -306,6 +306,21 @@ describe.each(FORMATS)('a webhook on %s', format => {
     )
   })
 
+  test('rejects a stream in which another guard has masked, and both count', async () => {
+    await using hook = await startHook(({ path, body }) =>
+      path === '/response' && JSON.stringify(body).includes('evil')
+        ? { action: { body: 'no', status_code: 403 } }
+        : pass,
+    )
+    const guards = `[{ regex: { rules: [{ builtin: ssn }] } }, { webhook: { target: { host: "${hook.host}" } } }]`
+    await using at = await arrange(`{ streaming: Enabled, response: ${guards} }`, PROVIDERS[format])
+    says(at.upstream, format, 'mine is 123-45-6789, ', 'evil', ' more')
+    expect((await at.post(ask(format), streaming(format))).status).toBe(403)
+    const metrics = at.engine.gateway.metrics.render()
+    for (const action of ['Mask', 'Reject'])
+      expect(metrics).toMatch(new RegExp(`agentgateway_guardrail_checks_total\\{[^}]*action="${action}"[^}]*\\} 1`))
+  })
+
   test('fails closed in mid-stream', async () => {
     let calls = 0
     await using hook = await startHook(({ path }) => (path === '/response' && ++calls > 1 ? '<broken>' : pass))
