@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { convertSessionPersistence } from '../../src/policies/session-persistence.ts'
 
 test.each([
-  [{ type: 'Cookie', cookie: { path: '/' } }, { cookie: { name: 'session-d997fb3745f4', path: '/' } }],
+  [{ type: 'Cookie', cookie: { path: '/' } }, { cookie: { name: 'session-d997fb3745f4' } }],
   [
     { type: 'Cookie', cookie: { name: 'a', lifetimeType: 'Permanent' }, absoluteTimeout: '1h' },
     { cookie: { name: 'a', lifetime: 'permanent' }, absoluteTimeout: '1h' },

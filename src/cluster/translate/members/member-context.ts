@@ -90,12 +90,14 @@ export class MemberContext implements ClusterContext {
     const own = asText(remote.url)
     const { url, backendTLS } = own === undefined ? keySetAt(remote, this) : { url: own }
     if (url === undefined) return undefined
-    // The replica fetches it when it is needed.
-    if (this.work.options.live) return defined({ url, backendTLS, cacheDuration: remote.cacheDuration })
-    const error = `jwks keyset for ${JSON.stringify(url)} isn't available (not yet fetched or fetch failed)`
-    this.errors.push(error)
-    this.work.awaited.add(error)
-    return defined({ url, backendTLS, cacheDuration: remote.cacheDuration })
+    if (!this.work.options.live) {
+      const error = `jwks keyset for ${JSON.stringify(url)} isn't available (not yet fetched or fetch failed)`
+      this.errors.push(error)
+      this.work.awaited.add(error)
+    }
+    // An API server writes the default out, which is that of the file.
+    const cacheDuration = remote.cacheDuration === '5m' ? undefined : remote.cacheDuration
+    return defined({ url, backendTLS, cacheDuration })
   }
 
   labelled(kind: string, matchLabels: Readonly<Record<string, string>>): readonly Resource[] {
