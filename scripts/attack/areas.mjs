@@ -10,6 +10,7 @@ import { secrets } from './secrets.mjs'
 import { services } from './services.mjs'
 import { sessions } from './sessions.mjs'
 import { signIn } from './sign-in.mjs'
+import { targetSignIn } from './target-sign-in.mjs'
 import { tokens } from './tokens.mjs'
 import { travelling } from './travelling.mjs'
 
@@ -21,7 +22,7 @@ export const AREAS = [
   { title: 'Expressions', attacks: expressions },
   { title: 'Keys, tokens and passwords', attacks: [...tokens, ...forgedTokens] },
   { title: 'Services that decide', attacks: [...services, ...travelling] },
-  { title: 'Sign-in', attacks: signIn },
+  { title: 'Sign-in', attacks: [...signIn, ...targetSignIn] },
   { title: 'MCP sessions', attacks: sessions },
   { title: 'Addresses', attacks: addresses },
   { title: 'Secrets', attacks: secrets },
