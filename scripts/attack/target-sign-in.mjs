@@ -3,7 +3,10 @@ import { createHash, randomUUID } from 'node:crypto'
 const HASH = createHash('sha1').update('secret').digest('base64')
 const linkIn = text => /http:\/\/a\.test(\/sign-in\?ticket=[\w-]+)/.exec(text)?.[1]
 
-/** An MCP target that is its own authorization server and signs in whoever asks, behind a gateway with two users. */
+/**
+ * An MCP target that is its own authorization server and signs in whoever asks, behind a gateway with two users.
+ * long: server, browsers and clients share what has been issued
+ */
 async function open({ start, backend }) {
   const [codes, accounts] = [new Map(), new Map()]
   /** What the target says of itself. */
