@@ -58,7 +58,7 @@ async function main() {
   }
 }
 
-async function proxiesFor({ targets }) {
+async function proxiesFor({ targets, era }) {
   const own = await startGateway('gwctl', targets, process.execPath, file => [
     at('../../bin/run.js'),
     'run',
@@ -69,7 +69,9 @@ async function proxiesFor({ targets }) {
   ])
   const floor =
     targets.length > 1 || !targets[0].mcp ? [] : [await startByteProxy(Number(new URL(targets[0].mcp.host).port))]
-  const beside = values.beside ? [await startGateway('beside', targets, values.beside, file => ['-f', file])] : []
+  // A gateway that starts a program for each request without a session would keep the machine busy with that.
+  const alone = values.beside === undefined || (era === MODERN && targets[0].stdio)
+  const beside = alone ? [] : [await startGateway('beside', targets, values.beside, file => ['-f', file])]
   return [own, ...beside, ...floor]
 }
 
