@@ -249,7 +249,10 @@ function readWhole(id: RequestId, events: CallEvents, cancel: () => void): Chunk
       return true
     },
     end() {
-      const message = readMessage(Buffer.concat(chunks, size))
+      const whole = Buffer.concat(chunks, size)
+      // Parsing takes as much memory again.
+      chunks.length = 0
+      const message = readMessage(whole)
       if (message.kind === 'response' && (message.id === id || message.id === null)) events.reply(message)
       else events.fail({ message: 'the target answered with something that is not a reply', down: false })
     },
