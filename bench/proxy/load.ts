@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Target } from './targets.ts'
-import { BENCH_FIELDS, type Workload, wrkScript } from './workloads.ts'
+import { BENCH_FIELDS, GRPC_FIELDS, type Workload, wrkScript } from './workloads.ts'
 
 export interface Reply {
   readonly requests: number
@@ -17,6 +17,9 @@ export interface Reply {
 
 /** Of fresh connections, for each second that was asked for. */
 const HANDSHAKES = 800
+/** Where h2load writes how long each request took. */
+const TIMES = 'times'
+const MESSAGES = join(import.meta.dirname, 'messages.ts')
 
 /** Loads a target for `seconds`. `cpu`: seconds that the load generator itself used. */
 export async function load(
@@ -30,11 +33,13 @@ export async function load(
   const url = `${shape.secure ? 'https' : 'http'}://127.0.0.1:${port}${shape.path}`
   const command = shape.h2load
     ? await h2load(folder, shape, target, seconds)
-    : await wrk(folder, shape, target, seconds)
+    : shape.messages
+      ? [process.execPath, MESSAGES, String(port), String(shape.connections), String(seconds)]
+      : await wrk(folder, shape, target, seconds)
   const cores = shape.only === undefined ? '1' : '0,1'
   const { stdout } = await promisify(execFile)(
     'taskset',
-    ['-c', cores, 'bash', '-c', '"$@"; times', 'load', ...command, url],
+    ['-c', cores, 'bash', '-c', '"$@"; times', 'load', ...command, ...(shape.messages ? [] : [url])],
     { maxBuffer: 1 << 26 },
   )
   const reply = shape.h2load ? ofH2load(stdout) : (JSON.parse(/RESULT (\{.*\})/.exec(stdout)?.[1] ?? 'null') as Reply)
@@ -42,7 +47,7 @@ export async function load(
   let cpu = 0
   const times = stdout.split('\n').slice(-3).join(' ')
   for (const [, minutes, rest] of times.matchAll(/(\d+)m([\d.]+)s/g)) cpu += Number(minutes) * 60 + Number(rest)
-  return { reply, cpu }
+  return { reply: shape.rate === undefined ? reply : { ...reply, ...(await percentiles(folder)) }, cpu }
 }
 
 async function wrk(folder: string, shape: Workload, target: Target, seconds: number): Promise<string[]> {
@@ -52,10 +57,12 @@ async function wrk(folder: string, shape: Workload, target: Target, seconds: num
 }
 
 async function h2load(folder: string, shape: Workload, target: Target, seconds: number): Promise<string[]> {
-  const { connections, streams = 1, body } = shape
+  const { connections, streams = 1, body, rate } = shape
   const data = join(folder, 'request')
   if (body !== undefined) await writeFile(data, body)
-  const fields = { ...(body === undefined ? {} : BENCH_FIELDS), ...target.fields }
+  const fields = { ...(shape.grpc ? GRPC_FIELDS : body === undefined ? {} : BENCH_FIELDS), ...target.fields }
+  const log = join(folder, TIMES)
+  if (rate !== undefined) await rm(log, { force: true })
   return [
     'h2load',
     '-t1',
@@ -63,9 +70,18 @@ async function h2load(folder: string, shape: Workload, target: Target, seconds: 
     `-m${streams}`,
     // By time it never ends where connections do.
     ...(shape.h2load === 'fresh' ? ['--h1', '-H', 'connection: close', `-n${seconds * HANDSHAKES}`] : [`-D${seconds}`]),
+    ...(shape.h2load === 'h1' ? ['--h1'] : []),
+    ...(rate === undefined ? [] : [`--rps=${rate}`, `--log-file=${log}`]),
     ...(body === undefined ? [] : ['-d', data]),
     ...Object.entries(fields).flatMap(([name, value]) => ['-H', `${name}: ${value}`]),
   ]
+}
+
+async function percentiles(folder: string): Promise<{ p50: number; p99: number }> {
+  const lines = (await readFile(join(folder, TIMES), 'latin1')).trimEnd().split('\n')
+  const times = lines.map(line => Number(line.split('\t')[2])).sort((a, b) => a - b)
+  const at = (share: number): number => times[Math.floor(times.length * share)] ?? 0
+  return { p50: at(0.5), p99: at(0.99) }
 }
 
 function ofH2load(text: string): Reply | null {

@@ -21,8 +21,12 @@ export interface Target {
 export interface TargetOptions {
   readonly folder: string
   readonly upstream: number
-  /** Of the service that decides and counts. */
+  /** The same in HTTP/2 without TLS. */
+  readonly upstream2: number
+  /** Of the service that decides and counts, and answers calls over gRPC. */
   readonly decider: number
+  /** Of the server of WebSocket. */
+  readonly echo: number
   /** The public system's binary. */
   readonly oracle: string | undefined
   /** The start script of Portkey's gateway. */
@@ -35,12 +39,12 @@ export interface TargetOptions {
 
 /** The command line of a target by its name. Throws for a name that nobody knows. */
 export async function targetNamed(name: string, options: TargetOptions): Promise<Target> {
-  const { folder, upstream, decider } = options
+  const { folder, upstream } = options
   const [port, guarded, secure, llm] = [await freePort(), await freePort(), await freePort(), await freePort()]
   const env = { PORT: String(port), UPSTREAM: String(upstream) }
   const plain = { env, port, guarded: port, llm: port, secure, fields: {} }
   const node = (script: string): string[] => [process.execPath, join(import.meta.dirname, script)]
-  const config = (): Promise<string> => standalone(folder, name, { port, guarded, llm, secure, upstream, decider })
+  const config = (): Promise<string> => standalone(options, name, { port, guarded, llm, secure })
   const given = options.given.find(text => text.startsWith(`${name}=`))?.slice(name.length + 1)
   if (given !== undefined) {
     const filled = given.replaceAll('{port}', String(port)).replaceAll('{upstream}', String(upstream))
@@ -95,11 +99,10 @@ export async function targetNamed(name: string, options: TargetOptions): Promise
 
 /** One route to the upstream, as it is, behind four policies, and with a service that is asked about each request; one worker, no access log. */
 async function standalone(
-  folder: string,
+  { folder, upstream, upstream2, decider, echo }: TargetOptions,
   name: string,
-  ports: Readonly<Record<'port' | 'guarded' | 'llm' | 'secure' | 'upstream' | 'decider', number>>,
+  { port, guarded, llm, secure }: Readonly<Record<'port' | 'guarded' | 'llm' | 'secure', number>>,
 ): Promise<string> {
-  const { port, guarded, llm, secure, upstream, decider } = ports
   const path = join(folder, `${name}.yaml`)
   const [admin, stats, readiness] = [await freePort(), await freePort(), await freePort()]
   await writeFile(
@@ -117,6 +120,10 @@ binds:
 - port: ${port}
   listeners:
   - routes:
+    - matches: [{path: {pathPrefix: /h2}}]
+      backends: [{host: '127.0.0.1:${upstream2}', policies: {http: {version: HTTP/2.0}}}]
+    - matches: [{path: {exact: /ws}}]
+      backends: [{host: '127.0.0.1:${echo}'}]
     - backends:
       - host: 127.0.0.1:${upstream}
 - port: ${secure}
@@ -126,6 +133,8 @@ binds:
       cert: ${folder}/cert.pem
       key: ${folder}/key.pem
     routes:
+    - matches: [{path: {pathPrefix: /bench.Calls}}]
+      backends: [{host: '127.0.0.1:${decider}', policies: {http: {version: HTTP/2.0}}}]
     - backends:
       - host: 127.0.0.1:${upstream}
 - port: ${llm}

@@ -21,8 +21,11 @@ const LLM_FIELDS = [
 
 export const hasStreams = existsSync(ECHO)
 
-/** The server behind every proxy: fixed replies of a few sizes. Returns the path of its configuration. */
-export async function writeUpstream(folder: string, port: number): Promise<string> {
+/**
+ * The server behind every proxy: fixed replies of a few sizes, on `http2` in HTTP/2 without TLS. Returns the path of its
+ * configuration.
+ */
+export async function writeUpstream(folder: string, port: number, http2: number): Promise<string> {
   await mkdir(join(folder, 'html'), { recursive: true })
   await writeFile(join(folder, 'html', 'big'), Buffer.alloc(1 << 20, 'gateway'))
   const fields = LLM_FIELDS.map(([name, value]) => `add_header ${name} "${value}";`).join(' ')
@@ -31,12 +34,13 @@ export async function writeUpstream(folder: string, port: number): Promise<strin
   return write(
     folder,
     'upstream',
-    `root ${folder}/html;
+    `listen 127.0.0.1:${http2} http2 backlog=4096; root ${folder}/html;
     location = /small { default_type text/plain; return 200 '${'x'.repeat(100)}'; }
-    location ~ ^/(authz|limit)/small$ { default_type text/plain; return 200 '${'x'.repeat(100)}'; }
+    location ~ ^/(authz|limit|h2)/small$ { default_type text/plain; return 200 '${'x'.repeat(100)}'; }
     location = /v1/chat/completions { default_type application/json; ${fields} return 200 '${completion(2048)}'; }
     location = /big { default_type application/octet-stream; }
-    ${hasStreams ? 'location = /sink { default_type text/plain; echo_read_request_body; echo ok; }' : ''}
+    location = /h2/big { default_type application/octet-stream; alias ${folder}/html/big; }
+    ${hasStreams ? 'location ~ ^(/h2)?/sink$ { default_type text/plain; echo_read_request_body; echo ok; }' : ''}
     ${stream('/paced/v1/chat/completions', 'echo_sleep 0.010;')}
     ${stream('/burst/v1/chat/completions', '')}
     ${stream('/paced/v1/messages', 'echo_sleep 0.010;', messageEvents())}`,
