@@ -5,6 +5,7 @@ import { ClusterView, compare, idOf, specOf } from './cluster-view.ts'
 import { childParents, Delegation } from './delegation.ts'
 import { writeGateways } from './gateways.ts'
 import { findGateways } from './listeners.ts'
+import { writeModelCatalog } from './model-catalog.ts'
 import { modelParents } from './model-parents.ts'
 import { writeModels } from './models.ts'
 import { createOutput, type EmittedRoute, finished } from './output.ts'
@@ -44,6 +45,7 @@ export async function translate(
   const routes = attachRoutes(gateways, work)
   await options.pause?.()
   const served = writeGateways(gateways, output, work)
+  const priced = writeModelCatalog(gateways, output, work)
   const policies = work.cluster.list('ProxyPolicy').map(policy => withFaults(findTargets(policy, work), faults))
   const delegation = new Delegation(routes, work)
   const backends = new BackendWriter(policies, work)
@@ -59,6 +61,7 @@ export async function translate(
   await options.pause?.()
   loseUntargeted(policies, work)
   loseUnread(new Set(policies.filter(({ produced }) => !produced).map(({ policy }) => policy)), work)
+  loseProvisioning(priced, work)
   const statuses =
     options.statuses === false ? [] : await statusesOf({ gateways, routes, policies, delegation }, backends, work)
   return { work, value: finished(output), statuses, decisions, emitted }
@@ -101,8 +104,12 @@ function loseUnread(idle: ReadonlySet<Resource>, work: Work): void {
       }
     }
   }
+}
+
+function loseProvisioning(priced: ReadonlySet<Resource>, work: Work): void {
   for (const resource of work.cluster.list('ProxyParameters')) {
     for (const field of Object.keys(specOf(resource))) {
+      if (field === 'modelCatalog' && priced.has(resource)) continue
       work.lose(at(resource, 'spec', field), `\`${field}\` says how a proxy is provisioned: it has no place in a file`)
     }
   }
