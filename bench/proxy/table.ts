@@ -26,7 +26,7 @@ const BASES = ['nginx', 'oracle', 'prototype']
 /** Medians per workload and target, and medians of the ratios within each round. */
 export function table(records: readonly Record[]): string {
   const bases = BASES.filter(base => records.some(record => record.target === base))
-  let out = `${'workload'.padEnd(18)}${'target'.padEnd(11)}${'µs'.padStart(8)}${'p99 µs'.padStart(9)}${'MB'.padStart(6)}  n`
+  let out = `${'workload'.padEnd(20)}${'target'.padEnd(11)}${'µs'.padStart(8)}${'p99 µs'.padStart(9)}${'MB'.padStart(6)}  n`
   for (const base of bases) out += `  ${`to ${base} (least-most)`.padEnd(24)}`
   out += '  goal to oracle\n'
   for (const workload of new Set(records.map(record => record.workload))) {
@@ -36,7 +36,7 @@ export function table(records: readonly Record[]): string {
       const cpu = median(mine.map(record => record.cpu)).toFixed(1)
       const p99 = median(mine.map(record => record.p99)).toFixed(0)
       const rss = median(mine.map(record => record.rss)).toFixed(0)
-      out += `${workload.padEnd(18)}${target.padEnd(11)}${cpu.padStart(8)}${p99.padStart(9)}${rss.padStart(6)}  ${mine.length}`
+      out += `${workload.padEnd(20)}${target.padEnd(11)}${cpu.padStart(8)}${p99.padStart(9)}${rss.padStart(6)}  ${mine.length}`
       for (const base of bases) out += `  ${ratioText(mine, those, base).padEnd(24)}`
       if (target === 'gwctl') out += `  ${WORKLOADS[workload]?.goal ?? ''}`
       out = `${out.trimEnd()}\n`
