@@ -29,6 +29,8 @@ export interface LoadOptions {
   readonly readReferenced: ReadReferenced
   /** Set when the same thread serves requests. */
   readonly pause?: Pause
+  /** The text, if it has been parsed before. */
+  readonly parsed?: Source
   /** When false, no suggestions for improvement are reported. */
   readonly advice?: boolean
   /** When false, the snapshot's specs are not redacted: no caller displays them. */
@@ -50,7 +52,7 @@ export interface Loaded {
 
 /** The one path from text to snapshot: `validate`, `run`, `dump` and every test of the engine go through it. */
 export async function load(file: string, text: string, options: LoadOptions): Promise<Loaded> {
-  const source = readStandalone(file, text, options)
+  const source = options.parsed ?? readStandalone(file, text, options)
   const loaded = await loadSource(source, options)
   return { ...loaded, diagnostics: withoutEchoes([...source.diagnostics, ...loaded.diagnostics]) }
 }

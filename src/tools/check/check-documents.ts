@@ -242,7 +242,9 @@ function asNote(d: Diagnostic): Diagnostic {
   return d.code === 'GW201' || d.code === 'GW204' ? { ...d, severity: 'info' } : d
 }
 
-export interface RunOptions extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>, Pick<LoadOptions, 'conceal'> {
+export interface RunOptions
+  extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'>,
+    Pick<LoadOptions, 'conceal' | 'advice' | 'parsed'> {
   readonly readReferenced?: ReadReferenced
   /** The input is part of a configuration: references to missing resources are not mistakes. */
   readonly partial?: boolean
@@ -250,7 +252,7 @@ export interface RunOptions extends Pick<DocumentOptions, 'cwd' | 'env' | 'tier'
 
 /** Loads a standalone file, or the resources in a file, as `run` does. */
 export async function loadInput(input: InputText, options: RunOptions, runtime: Runtime): Promise<Loaded> {
-  const { readReferenced, conceal } = options
+  const { readReferenced, conceal, advice = true, parsed } = options
   if (holdsResources(input)) {
     return (await (await import('../input/translate-resources.ts')).loadResources([input], options, runtime)).loaded
   }
@@ -258,6 +260,8 @@ export async function loadInput(input: InputText, options: RunOptions, runtime: 
     ...loadOptions(input.file, options, runtime),
     ...(readReferenced === undefined ? {} : { readReferenced }),
     ...(conceal === undefined ? {} : { conceal }),
+    ...(parsed === undefined ? {} : { parsed }),
+    advice,
   })
 }
 

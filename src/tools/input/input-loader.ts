@@ -45,7 +45,8 @@ export class InputLoader {
     }
     this.#held = undefined
     this.#keeper.begin(false)
-    if (!texts.some(holdsResources)) return loadInput(texts[0]!, options, runtime)
+    // Who starts a gateway is told what is wrong, not what could be better.
+    if (!texts.some(holdsResources)) return loadInput(texts[0]!, { ...options, advice: false }, runtime)
     const { loadResources } = await import('./translate-resources.ts')
     const { loaded, resources, faults } = await loadResources(texts, options, runtime)
     const { snapshot, runnable } = loaded

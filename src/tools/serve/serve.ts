@@ -5,6 +5,7 @@ import type { Loaded } from '../../config/load.ts'
 import { offlineRuntime } from '../../config/offline-runtime.ts'
 import type { Settings } from '../../config/settings.ts'
 import type { Snapshot } from '../../config/snapshot.ts'
+import type { Source } from '../../diagnostics/source.ts'
 import type { Gateway } from '../../engine/gateway.ts'
 import { reportOf } from '../check/check.ts'
 import type { InputText } from '../input/input-files.ts'
@@ -26,9 +27,10 @@ export async function serve(options: ServeOptions): Promise<RunningGateway | und
     return undefined
   }
   const { settings } = loaded.snapshot
+  const probed = { inputs, parsed: loaded.source }
   const wanted = options.workers ?? settings.workers
-  if (wanted === undefined) return serveAlone(options, { inputs }, settings)
-  return serveTogether(options, { inputs }, loaded.snapshot, wanted)
+  if (wanted === undefined) return serveAlone(options, probed, settings)
+  return serveTogether(options, probed, loaded.snapshot, wanted)
 }
 
 async function serveTogether(options: ServeOptions, probed: Probed, snapshot: Snapshot, wanted: number | string) {
@@ -50,13 +52,13 @@ async function serveTogether(options: ServeOptions, probed: Probed, snapshot: Sn
 
 async function serveAlone(
   options: ServeOptions,
-  { inputs }: Probed,
+  { inputs, parsed }: Probed,
   settings: Settings,
 ): Promise<RunningGateway | undefined> {
   const one = createGateway(options, settings)
   const { gateway, synchronized } = one
   const server = new Server(options, gateway, synchronized)
-  const snapshot = await server.compile(inputs)
+  const snapshot = await server.compile(inputs, parsed)
   if (!snapshot) return undefined
   await applyFirst(gateway, snapshot)
   synchronized.set(1)
@@ -91,9 +93,13 @@ class Server {
     return this.#queue
   }
 
-  async compile(inputs: readonly InputText[]): Promise<Snapshot | undefined> {
+  async compile(inputs: readonly InputText[], parsed?: Source): Promise<Snapshot | undefined> {
     const { state, runtime } = this.#gateway
-    const loaded = await this.#loader.load(inputs, { ...this.#options, tier: 'env' }, runtime)
+    const loaded = await this.#loader.load(
+      inputs,
+      { ...this.#options, tier: 'env', ...(parsed ? { parsed } : {}) },
+      runtime,
+    )
     if (loaded.runnable && loaded.snapshot) return loaded.snapshot
     state.abandon()
     await this.#refuse(inputs, loaded)

@@ -1,4 +1,5 @@
 import type { CheckReport } from '../../diagnostics/render/report.ts'
+import type { Source } from '../../diagnostics/source.ts'
 import type { LogSink } from '../../engine/logging.ts'
 import type { InputText } from '../input/input-files.ts'
 
@@ -40,4 +41,6 @@ export interface RunningGateway {
 /** What a first look at the file found. */
 export interface Probed {
   readonly inputs: readonly InputText[]
+  /** The first of them. */
+  readonly parsed: Source
 }
