@@ -1,11 +1,11 @@
-import { asFields, asItems, asText, type Fields } from '../../schema/untyped.ts'
-import { canonical } from '../resources/graph.ts'
-import type { Resource } from '../resources/resource.ts'
-import { nameOf, specOf } from './cluster-view.ts'
-import type { GatewayState } from './listeners.ts'
-import type { Entry, Output } from './output.ts'
-import { dataOf } from './secrets.ts'
-import { at, type Work } from './work.ts'
+import { asFields, asItems, asText, type Fields } from '../../../schema/untyped.ts'
+import { canonical } from '../../resources/graph.ts'
+import type { Resource } from '../../resources/resource.ts'
+import { nameOf, specOf } from '../cluster-view.ts'
+import type { GatewayState } from '../listeners.ts'
+import type { Entry, Output } from '../output.ts'
+import { dataOf } from '../secrets.ts'
+import { at, type Work } from '../work.ts'
 
 /**
  * Writes the prices of models that the parameters of Gateways refer to, and returns these parameters. Under `--kube`,
