@@ -36,7 +36,7 @@ const CHECKS: Readonly<Record<string, () => Violation[]>> = {
   'every test runs': () => checkTests(tests),
 }
 
-describe('the tree keeps its rules', () => {
+describe('the source tree follows its architecture rules', () => {
   test.each(Object.keys(CHECKS))('%s', name => {
     expect(show(CHECKS[name]!())).toEqual([])
   })
@@ -53,56 +53,56 @@ describe('the tree keeps its rules', () => {
 })
 
 /** A check that cannot fail proves nothing: each gets a tree with one mistake and has to name it. */
-describe('each check can fail', () => {
+describe('each architecture check can fail', () => {
   const file = (path: string, text: string): SourceFile => parseSource(path, `${text}\n`)
   const lines = (count: number) => Array.from({ length: count }, (_, i) => `  f(${i})`).join('\n')
   const importing = (path: string, specifier: string) => [file(path, `import { x } from '${specifier}'`)]
 
   test.each<[string, Violation[], string]>([
-    ['an import that goes up', checkLayers(importing('src/cel/a.ts', '../config/b.ts')), 'a layer above'],
+    ['an upward import', checkLayers(importing('src/cel/a.ts', '../config/b.ts')), 'a layer above'],
     [
-      'a type-only import that goes up',
+      'an upward type-only import',
       checkLayers([file('src/http/a.ts', `import type { T } from '../engine/b.ts'`)]),
       'a layer above',
     ],
     [
-      'a type in a type that goes up',
+      'an upward import() type',
       checkLayers([file('src/http/a.ts', `export type T = import('../engine/b.ts').T`)]),
       'a layer above',
     ],
     [
-      'an export-from that goes up',
+      'an upward export-from',
       checkLayers([file('src/schema/a.ts', `export { x } from '../tools/b.ts'`)]),
       'a layer above',
     ],
     [
-      'a lazy import that goes up',
+      'an upward lazy import',
       checkLayers([file('src/tools/a.ts', `export const f = () => import('../cli/b.ts')`)]),
       'a layer above',
     ],
-    ['a policy that knows another', checkLayers(importing('src/policies/cors.ts', './csrf.ts')), 'meet in index.ts'],
+    ['a policy that imports another', checkLayers(importing('src/policies/cors.ts', './csrf.ts')), 'meet in index.ts'],
     [
-      'a policy that knows a backend',
+      'a policy that imports a backend',
       checkLayers(importing('src/policies/jwt-auth/keys.ts', '../../backends/ai/index.ts')),
       'meet in index.ts',
     ],
     [
-      'an engine that reads resources',
+      'an engine module that imports resource kinds',
       checkLayers(importing('src/engine/a.ts', '../cluster/kinds/index.ts')),
       'know nothing of each other',
     ],
     [
-      'a translation that knows the engine',
+      'a translation that imports the engine',
       checkLayers(importing('src/cluster/translate/a.ts', '../../engine/gateway.ts')),
       'know nothing of each other',
     ],
     [
-      'a command room that enters another',
+      'a command folder that imports another',
       checkLayers(importing('src/tools/route/a.ts', '../trace/screen.ts')),
       'the room of one command',
     ],
     [
-      'a shared room that depends on a command',
+      'a shared folder that imports a command folder',
       checkLayers(importing('src/tools/events/a.ts', '../health.ts')),
       'the room of one command',
     ],
@@ -116,97 +116,97 @@ describe('each check can fail', () => {
       ]),
       'src/cel/a.ts → src/cel/b.ts → src/cel/c.ts → src/cel/a.ts',
     ],
-    ['a package outside its owner', checkOwners(importing('src/engine/a.ts', 'ajv/dist/2020.js')), 'belongs to'],
+    [
+      'a package imported outside its owner',
+      checkOwners(importing('src/engine/a.ts', 'ajv/dist/2020.js')),
+      'belongs to',
+    ],
     [
       'a package without an owner',
       checkOwners(importing('src/engine/a.ts', '@scope/new/part')),
       '@scope/new has no owner',
     ],
     [
-      'a call past the dispatcher',
+      'a call that bypasses the dispatcher',
       checkOnePlace([file('src/backends/a.ts', 'ctx.runtime.transport.dispatch(to, request, on)')]),
       'past the dispatcher',
     ],
     [
-      'an exchange of its own',
+      'an exchange created by a policy',
       checkOnePlace([file('src/policies/a.ts', 'const x = new Exchange({})')]),
       'an Exchange of its own',
     ],
     [
-      'a decision by the text of a message',
+      'a decision based on a message text',
       checkOnePlace([file('src/engine/a.ts', `if (reply.error === 'no valid backends') f()`)]),
       'failures have codes',
     ],
     [
-      'a decision by the beginning of a message',
+      'a decision based on a message prefix',
       checkOnePlace([file('src/cluster/a.ts', `const b = errors.filter(error => error.startsWith('jwks'))`)]),
       'failures have codes',
     ],
     [
-      'a decision by a pattern for a message',
+      'a decision based on a message pattern',
       checkOnePlace([file('src/engine/a.ts', 'if (/no valid/.test(error.message)) f()')]),
       'failures have codes',
     ],
     [
-      'a part that a policy awaits',
+      'a lazy import awaited by a policy',
       checkOnePlace([file('src/policies/a.ts', `async function f() { await import('./b.ts') }`)]),
       '`ctx.serving` does',
     ],
     [
-      'a part that a backend keeps',
+      'a lazy import cached by a backend',
       checkOnePlace([file('src/backends/a.ts', `const load = once(() => import('./b.ts'))`)]),
       '`ctx.serving` does',
     ],
     [
-      'a kind read off an identity',
+      'a kind parsed from an identity',
       checkOnePlace([file('src/config/a.ts', `const b = level.identity.startsWith('backend:')`)]),
       'a field of its own',
     ],
     [
-      'a table that fills up',
+      'a mutable module-level Map',
       checkHabits([file('src/llm/a.ts', 'const seen = new Map<string, number>()')]),
       'that changes',
     ],
-    [
-      'an export for nobody',
-      checkExports([file('src/llm/a.ts', 'export function f() {}')], []),
-      'nothing else uses `f`',
-    ],
+    ['an unused export', checkExports([file('src/llm/a.ts', 'export function f() {}')], []), 'nothing else uses `f`'],
     ['a socket in a policy', checkOwners(importing('src/policies/a.ts', 'node:http')), 'belongs to'],
-    ['a file read beside its owners', checkOwners(importing('src/llm/a.ts', 'node:fs/promises')), 'belongs to'],
-    ['a socket of the dry run', checkOwners(importing('src/tools/dry-run/a.ts', 'node:net')), 'belongs to'],
-    ['a process of a command', checkOwners(importing('src/tools/dump/a.ts', 'node:child_process')), 'belongs to'],
-    ['a thread of a policy', checkOwners(importing('src/policies/a.ts', 'node:worker_threads')), 'belongs to'],
+    ['a file read outside its owners', checkOwners(importing('src/llm/a.ts', 'node:fs/promises')), 'belongs to'],
+    ['a socket in the dry run', checkOwners(importing('src/tools/dry-run/a.ts', 'node:net')), 'belongs to'],
+    ['a child process in a command', checkOwners(importing('src/tools/dump/a.ts', 'node:child_process')), 'belongs to'],
+    ['a worker thread in a policy', checkOwners(importing('src/policies/a.ts', 'node:worker_threads')), 'belongs to'],
     ['fetch in a policy', checkOwners([file('src/policies/a.ts', `await fetch('http://x')`)]), 'the way out'],
     [
-      'a file read past its owner',
+      'a file read that bypasses its owner',
       checkFileAccess([file('src/tools/a.ts', `import { readFileSync, statSync } from 'node:fs'`)]),
       'readFileSync: files are opened in src/files',
     ],
-    ['the whole of fs', checkFileAccess([file('src/tools/a.ts', `import fs from 'node:fs'`)]), 'all of fs'],
-    ['the barrel of oclif', checkOwners(importing('src/cli/a.ts', '@oclif/core')), 'loads everything'],
+    ['an import of all of fs', checkFileAccess([file('src/tools/a.ts', `import fs from 'node:fs'`)]), 'all of fs'],
+    ['the oclif barrel', checkOwners(importing('src/cli/a.ts', '@oclif/core')), 'loads everything'],
     [
-      'a policy that others know by its name',
+      'a policy name compared elsewhere',
       checkLiterals([file('src/tools/a.ts', `if (name === 'csrf') f()`)], policies),
       '`csrf` names a policy',
     ],
     [
-      'a policy in a list elsewhere',
+      'a policy name in a list elsewhere',
       checkLiterals([file('src/cluster/translate/a.ts', `const GUARDS = ['jwtAuth']`)], policies),
       '`jwtAuth` names a policy',
     ],
     [
-      'a wire field outside its codec',
+      'a wire field set outside its codec',
       checkLiterals([file('src/backends/ai/a.ts', `body.set('stop_reason', 1)`)], WIRE_FIELDS),
       '`stop_reason` is a field of one wire format',
     ],
     [
-      'a wire field that is read outside its codec',
+      'a wire field read outside its codec',
       checkLiterals([file('src/backends/ai/a.ts', `f(usage.prompt_tokens)`)], WIRE_FIELDS),
       '`prompt_tokens` is a field of one wire format',
     ],
-    ['a name in another case', checkNames([file('src/cel/headerView.ts', '')]), 'not kebab-case'],
-    ['a name that says nothing', checkNames([file('src/cel/utils/a.ts', '')]), 'says nothing'],
+    ['a name that is not kebab-case', checkNames([file('src/cel/headerView.ts', '')]), 'not kebab-case'],
+    ['a meaningless name', checkNames([file('src/cel/utils/a.ts', '')]), 'says nothing'],
     [
       'a folder with too many entries',
       checkNames(Array.from({ length: 31 }, (_, i) => file(`src/cel/f${i}.ts`, ''))),
@@ -220,7 +220,7 @@ describe('each check can fail', () => {
       'a function of 62 lines',
     ],
     [
-      'a long arrow',
+      'a long arrow function',
       checkSizes([file('src/cel/a.ts', `const g = () => {\n${lines(60)}\n}`)]),
       'a function of 62 lines',
     ],
@@ -231,19 +231,23 @@ describe('each check can fail', () => {
     ],
     ['any', checkHabits([file('src/cel/a.ts', 'export const f = (x: any) => x')]), 'any'],
     [
-      'any with a reason for something else',
+      'any with a reason for another rule',
       checkHabits([file('src/cel/a.ts', '// biome-ignore lint/style/x: a reason\nexport const f = (x: any) => x')]),
       'any',
     ],
     ['a default export', checkHabits([file('src/cel/a.ts', 'export default 1')]), 'default export'],
     ['module-level let', checkHabits([file('src/cel/a.ts', 'let count = 0')]), 'module-level let'],
     ['exported let', checkHabits([file('src/cel/a.ts', 'export let count = 0')]), 'module-level let'],
-    ['a silenced type error', checkHabits([file('src/cel/a.ts', '// @ts-ignore\nf()')]), '@ts-ignore'],
-    ['a silenced lint', checkHabits([file('src/cel/a.ts', '// biome-ignore lint/a/b\nf()')]), 'without a reason'],
+    ['a suppressed type error', checkHabits([file('src/cel/a.ts', '// @ts-ignore\nf()')]), '@ts-ignore'],
+    [
+      'a lint suppression without a reason',
+      checkHabits([file('src/cel/a.ts', '// biome-ignore lint/a/b\nf()')]),
+      'without a reason',
+    ],
     ['unfinished work', checkHabits([file('src/cel/a.ts', `/* ${'TO'}DO */`)]), `${'TO'}DO`],
     ['console', checkHabits([file('src/cel/a.ts', `console.log('x')`)]), 'streams of Io'],
     ['process.exit', checkHabits([file('src/tools/a.ts', 'process.exit(1)')]), 'only src/cli/main.ts'],
-    ['a test that runs alone', checkTests([file('test/a.test.ts', `test.only('x', () => {})`)]), 'test.only'],
+    ['a focused test', checkTests([file('test/a.test.ts', `test.only('x', () => {})`)]), 'test.only'],
     [
       'an engine behind a lazy import',
       checkLoads(
@@ -259,7 +263,7 @@ describe('each check can fail', () => {
       'src/tools/check/check.ts → src/engine/gateway.ts',
     ],
     [
-      'a socket of our own',
+      'node:http loaded by validate',
       checkLoads(
         {
           'commands/validate.ts': {
@@ -276,7 +280,7 @@ describe('each check can fail', () => {
     expect(show(violations)[0]).toContain(message)
   })
 
-  test('a reason lifts the limits of size', () => {
+  test('a stated reason lifts the size limits', () => {
     expect(checkSizes([file('src/cel/a.ts', `// long: one table\n${lines(401)}`)])).toEqual([])
     expect(
       checkSizes([file('src/cel/a.ts', `/**\n * long: one switch\n */\nfunction g() {\n${lines(60)}\n}`)]),
@@ -284,7 +288,7 @@ describe('each check can fail', () => {
     expect(checkSizes([file('src/cel/a.ts', `// long:\n${lines(401)}`)])).toHaveLength(1)
   })
 
-  test('what is allowed passes', () => {
+  test('allowed code passes', () => {
     const good = [
       file('commands/run.ts', `import { serve } from '../src/tools/serve.ts'\nexport default class Run {}`),
       file('src/tools/serve.ts', `import type { T } from '../cel/a.ts'\nimport { check } from './check.ts'`),

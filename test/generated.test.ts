@@ -3,20 +3,20 @@ import { differences } from '../scripts/generate.ts'
 import { GENERATORS } from '../scripts/generators/index.ts'
 
 test.each(GENERATORS.map(generator => [generator.name, generator] as const))(
-  '%s: the committed files are what the sources make',
+  '%s: the committed files match their sources',
   async (_name, generator) => {
     expect((await differences(generator)).map(({ path }) => path)).toEqual([])
   },
 )
 
 test.each(GENERATORS.map(generator => [generator.name, generator] as const))(
-  '%s: making them twice gives the same',
+  '%s: generating twice gives the same output',
   async (_name, generator) => {
     expect([...(await generator.outputs())]).toEqual([...(await generator.outputs())])
   },
 )
 
-test('a stale file, a missing one and one too many are found', async () => {
+test('detects stale, missing and superfluous files', async () => {
   const found = await differences({
     name: 'planted',
     owns: ['test/architecture'],

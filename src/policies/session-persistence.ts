@@ -79,7 +79,10 @@ export function convertSessionPersistence(part: Fields, rule: string): Policies 
   const { name = sessionName, path, lifetimeType } = asFields(part.cookie) ?? asFields(cookieConfig) ?? {}
   const unique = `session-${hash('sha256', rule).slice(0, 12)}`
   const lifetime = lifetimeType === 'Permanent' ? 'permanent' : undefined
-  return defined({ cookie: defined({ name: name ?? unique, path: path === '/' ? undefined : path, lifetime }), ...timeouts })
+  return defined({
+    cookie: defined({ name: name ?? unique, path: path === '/' ? undefined : path, lifetime }),
+    ...timeouts,
+  })
 }
 
 interface Carrier {

@@ -40,7 +40,7 @@ async function check(name: string, code: string): Promise<readonly Diagnostic[]>
 
 const failing = filesIn('codes')
 
-describe('a file with one mistake gives its code once', () => {
+describe('a file with one mistake reports its code exactly once', () => {
   test.each(failing)('%s', async name => {
     const text = read(name)
     const found = await check(name, codeOf(name))
@@ -52,14 +52,14 @@ describe('a file with one mistake gives its code once', () => {
   })
 })
 
-describe('its twin does not', () => {
+describe('the corrected twin does not report the code', () => {
   test.each(failing)('%s', async name => {
     const found = await check(name.replace('codes/', 'codes/ok/'), codeOf(name))
     expect(found.filter(d => d.severity === 'error' || d.code === codeOf(name))).toEqual([])
   })
 })
 
-test('every code that a standalone file can give has a failing file and a passing twin', () => {
+test('every code a standalone file can trigger has a failing file and a passing twin', () => {
   const shown = new Set([...failing, ...filesIn('lint')].map(codeOf))
   const missing = (Object.keys(CODES) as Code[]).filter(code => !shown.has(code) && OTHERS[code] === undefined)
   expect(missing).toEqual([])
@@ -67,7 +67,7 @@ test('every code that a standalone file can give has a failing file and a passin
   expect(Object.keys(OTHERS).filter(code => !Object.hasOwn(CODES, code))).toEqual([])
 })
 
-test('every finding of every fixture has a place in its file', async () => {
+test('every finding of every fixture points to a valid position in its file', async () => {
   const names = ['ok', 'err', 'codes', 'lint', 'realistic'].flatMap(filesIn)
   let findings = 0
   for (const name of names) {

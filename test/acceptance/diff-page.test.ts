@@ -68,7 +68,7 @@ async function gwctl(argv: readonly string[]) {
   return { code, out: io.stdout.text, err: io.stderr.text }
 }
 
-test('what docs/diff.md shows is what is said', async () => {
+test('docs/diff.md shows the actual output', async () => {
   const shown = page.shown.flatMap(lines => lines.trim().split('\n'))
   expect(shown.length).toBeGreaterThan(4)
   const { code, out } = await gwctl(['diff', 'config.yaml', 'new.yaml'])

@@ -13,7 +13,7 @@ const differing = readFileSync(new URL('../../docs/differences.md', import.meta.
  * What the public system has answered, recorded by `npm run interop:differential`, and what gwctl answers to the same
  * requests with the same configuration: the same, but for the differences that a case lists.
  */
-describe('like the public system', () => {
+describe('matches the public system', () => {
   test.each(cases)('$id: $title', async each => {
     const theirs = JSON.parse(readFileSync(each.recording, 'utf8')) as Recording
     const found = differences(theirs, await play(each, startGwctl), each.json)
@@ -21,7 +21,7 @@ describe('like the public system', () => {
   })
 })
 
-test('each difference is explained', () => {
+test('every difference from the public system is explained', () => {
   const reasons = new Set(cases.flatMap(each => (each.differs ?? []).map(({ reason }) => reason)))
   expect([...reasons].filter(reason => !differing.includes(`<a id="${reason}"></a>`))).toEqual([])
 })

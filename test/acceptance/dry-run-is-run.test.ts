@@ -23,7 +23,7 @@ const cases = readCases()
   .filter(({ requests }) => requests.length > 0)
 
 /** What the engine answers over sockets and what it sends to upstreams, beside what a dry run says of both. */
-describe('a dry run says what the engine does', () => {
+describe('a dry run gives the same replies as the engine', () => {
   test.each(cases)('$id: $title', async each => {
     const [{ replies }, dry] = [await play(each, startGwctl), await playDry(each)]
     expect(Object.keys(replies)).toEqual(Object.keys(dry))

@@ -65,7 +65,7 @@ const CASES: Readonly<Record<string, readonly (readonly [path: string, body: unk
   'what is no MCP': [['/mcp', 'nothing']],
 }
 
-describe('a dry run says what the engine does with models and tools', () => {
+describe('a dry run matches the engine for model and MCP calls', () => {
   test.each(Object.entries(CASES))('%s', async (_what, requests) => {
     const wire = await overSockets(requests)
     const dry = await dryRun(requests)

@@ -5,7 +5,7 @@ const COUNT = 1500
 /** ms of processor time; far above what any of these inputs takes, far below a hang. */
 const LONGEST = 5000
 
-test('no input makes checking throw, hang or point outside of the text', async () => {
+test('no input makes checking throw, hang or report a position outside the text', async () => {
   const inputs = new FuzzedInputs(7)
   for (let i = 0; i < COUNT; i++) {
     const text = inputs.next()

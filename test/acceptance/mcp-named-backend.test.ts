@@ -31,7 +31,7 @@ async function client(url: string): Promise<Client> {
   return connected
 }
 
-test('MCP targets are reached through a named backend, with its policies', async () => {
+test('reaches MCP targets through a named backend and applies its policies', async () => {
   const server = await startSdkServer('one')
   closing.push(() => server.close())
   const targets = '{name: web, mcp: {backend: /servers, path: /mcp}}, {name: old, sse: {backend: /servers, path: /sse}}'

@@ -15,7 +15,7 @@ binds:
   - routes:${paths.map(route).join('')}
 `
 
-test('sessions outlive a reload that moves their unnamed route', async () => {
+test('sessions survive a reload that moves their unnamed route', async () => {
   await using gateway = await startGateway(file('/a', '/b'))
   const connect = async (path: string) => {
     const client = new Client({ name: 'test', version: '1' })
@@ -41,7 +41,7 @@ test('sessions outlive a reload that moves their unnamed route', async () => {
   await Promise.all([a.client.close(), b.client.close()])
 })
 
-test('backends that are written alike have sessions of their own', async () => {
+test('backends with identical configuration do not share sessions', async () => {
   await using gateway = await startGateway(file('/a', '/b'))
   const transport = new StreamableHTTPClientTransport(new URL(`${gateway.url(8080)}/a`))
   const client = new Client({ name: 'test', version: '1' })

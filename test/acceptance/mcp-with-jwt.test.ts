@@ -43,7 +43,7 @@ binds:
       - mcp: {targets: [${targets}]}
 `
 
-describe('an MCP client behind a route with JWT authentication', () => {
+describe('an MCP client of a route with JWT authentication', () => {
   test.each([
     [{ sub: 'bob', roles: [] }, ['echo']],
     [{ sub: 'alice', roles: [] }, ['echo', 'get-sum']],
@@ -63,7 +63,7 @@ describe('an MCP client behind a route with JWT authentication', () => {
     }
   })
 
-  test('without a token, with a wrong audience or a foreign key it is refused before any server starts', async () => {
+  test('is refused without a token, with a wrong audience or a foreign key before any server starts', async () => {
     await using gateway = await startGateway(file('{name: never, stdio: {cmd: /does/not/exist}}'), {
       files: { 'keys.json': keySet(signer) },
       clock,

@@ -41,7 +41,7 @@ function chosen(): Mistake[] {
 }
 
 describe('one mistake in a valid file', () => {
-  test('is found, on its line, and is the only finding', async () => {
+  test('is the only finding and is reported on its line', async () => {
     const before = new Map<string, readonly Diagnostic[]>()
     for (const { name, text } of files) before.set(name, await check(text))
     const table = new Map<Kind, Row>(KINDS.map(kind => [kind, { made: 0, inPlace: 0, alone: 0 }]))

@@ -34,7 +34,7 @@ async function start() {
 const messages = [{ role: 'user' as const, content: 'hello' }]
 
 describe('the OpenAI SDK pointed at the gateway', () => {
-  test('works unchanged, and the key of the file goes upstream instead of its own', async () => {
+  test('works unchanged, with the configured key sent upstream instead of its own', async () => {
     await using at = await start()
     const answer = await at.client.chat.completions.create({ model: 'gpt-4o', messages })
     expect(answer.choices[0]!.message.content).toBe(ANSWER.join(''))
@@ -43,7 +43,7 @@ describe('the OpenAI SDK pointed at the gateway', () => {
     expect((await at.client.models.list()).data.map(m => m.id)).toContain('gpt-4o')
   })
 
-  test('streams, and the log and metrics know the usage', async () => {
+  test('streams, with usage in the log and metrics', async () => {
     await using at = await start()
     let text = ''
     for await (const chunk of await at.client.chat.completions.create({ model: 'mini-x', messages, stream: true }))
@@ -58,7 +58,7 @@ describe('the OpenAI SDK pointed at the gateway', () => {
     expect(at.gateway.logged.join('')).not.toContain('sk-real')
   })
 
-  test('an unknown model is an error that the SDK understands', async () => {
+  test('gets an error it understands for an unknown model', async () => {
     await using at = await start()
     await expect(at.client.chat.completions.create({ model: 'other', messages })).rejects.toMatchObject({
       status: 404,
@@ -67,7 +67,7 @@ describe('the OpenAI SDK pointed at the gateway', () => {
     expect(at.upstream.seen).toHaveLength(0)
   })
 
-  test('a client that hangs up in the middle of a stream stops the call to the provider', async () => {
+  test('cancels the provider call when it disconnects mid-stream', async () => {
     await using at = await start()
     at.upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })

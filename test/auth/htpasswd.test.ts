@@ -26,14 +26,14 @@ describe('parsePasswordFile', () => {
     ['user:$6$salt$hash', 'has an unsupported password hash'],
     ['user:{PLAIN}hunter2', 'has an unsupported password hash'],
     ['user:', 'has an unsupported password hash'],
-  ])('%s: the line is left out and named, not shown', (line, problem) => {
+  ])('%s: skips the line and reports it without showing its content', (line, problem) => {
     const { users, problems } = parsePasswordFile(`ok:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g=\n${line}`)
     expect([...users.keys()]).toEqual(['ok'])
     expect(problems).toEqual([expect.stringContaining(`line 2 ${problem}`)])
     expect(problems.join()).not.toMatch(/hunter2/)
   })
 
-  test('a user that comes twice is named', () => {
+  test('reports a duplicate user', () => {
     const line = 'a:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g='
     expect(parsePasswordFile(`${line}\n${line}`).problems).toEqual([
       expect.stringContaining('line 2 repeats an earlier user'),
@@ -63,7 +63,7 @@ describe('PasswordVerifier', () => {
     expect(await verifier.verify(user, password)).toBe(right)
   })
 
-  test('answers at once for what was right before, and only for that', async () => {
+  test('answers immediately for a previously accepted password, and only for that one', async () => {
     await verifier.verify('bcrypt', 'agentgateway')
     expect(verifier.verify('bcrypt', 'agentgateway')).toBe(true)
     expect(verifier.verify('bcryptagent', 'gateway')).not.toBe(true)

@@ -34,27 +34,27 @@ test.each<[string, Record<string, unknown>, string]>([
   ['an even exponent', { ...rsa, e: 'AQAA' }, EXPONENT],
   ['exponent 0', { ...rsa, e: 'AA' }, EXPONENT],
   ['a huge exponent', { ...rsa, e: rsa.n }, EXPONENT],
-  ['exponent 1 behind zeros', { ...rsa, e: 'AAAB' }, EXPONENT],
+  ['exponent 1 after leading zeros', { ...rsa, e: 'AAAB' }, EXPONENT],
   ['no exponent', { ...rsa, e: undefined }, 'is not a valid key'],
-  ['padding in it', { ...rsa, e: 'AQ==' }, 'is not a valid key'],
+  ['a padded exponent', { ...rsa, e: 'AQ==' }, 'is not a valid key'],
   ['a short modulus', jwkOf('rsa', { modulusLength: 1024 }), 'has 1024 bits: RSA keys need at least 2048'],
   [
-    'a short modulus behind zeros',
+    'a short modulus after leading zeros',
     { ...rsa, n: base64url(`${'00'.repeat(200)}${'ff'.repeat(60)}`) },
     'has 480 bits: RSA keys need at least 2048',
   ],
-  ['an endless modulus', { ...rsa, n: base64url('ff'.repeat(4096)) }, 'has 32768 bits: RSA keys have at most 16384'],
+  ['an oversized modulus', { ...rsa, n: base64url('ff'.repeat(4096)) }, 'has 32768 bits: RSA keys have at most 16384'],
   [
     'an even modulus',
     { ...rsa, n: base64url((number(rsa.n) + 1n).toString(16)) },
     'has a modulus with a small factor: it is not a valid RSA key',
   ],
   [
-    'the fingerprint of ROCA',
+    'the ROCA fingerprint',
     { ...rsa, n: rocaModulus() },
     'has the weakness ROCA (CVE-2017-15361): its private key can be computed',
   ],
-  ['a point beside its curve', { ...ec, y: ec.x }, 'is not a valid key'],
+  ['a point off its curve', { ...ec, y: ec.x }, 'is not a valid key'],
   ['a coordinate that is too short', { ...ec, x: 'AQ' }, 'is not a valid key'],
   [
     'the point at infinity',
@@ -67,7 +67,7 @@ test.each<[string, Record<string, unknown>, string]>([
     'has a point of small order: anybody could sign for it',
   ],
   [
-    'the same with a sign',
+    'a point of order 1 with the sign bit set',
     { ...ed, x: base64url(`01${'00'.repeat(30)}80`) },
     'has a point of small order: anybody could sign for it',
   ],
@@ -77,39 +77,39 @@ test.each<[string, Record<string, unknown>, string]>([
     'has a point of small order: anybody could sign for it',
   ],
   [
-    'use against key_ops',
+    'a use that contradicts key_ops',
     { ...rsa, use: 'enc', key_ops: ['verify'] },
     'is for signatures by its `key_ops` and not by its `use`',
   ],
   [
-    'key_ops against use',
+    'key_ops that contradict use',
     { ...rsa, use: 'sig', key_ops: ['encrypt'] },
     'is for signatures by its `use` and not by its `key_ops`',
   ],
   [
-    'both purposes',
+    'key_ops for both purposes',
     { ...rsa, key_ops: ['verify', 'encrypt'] },
     'is for signatures and for encryption by its `key_ops`',
   ],
-  ['an operation twice', { ...rsa, key_ops: ['verify', 'verify'] }, 'has the same value twice in `key_ops`'],
-  ['key_ops as text', { ...rsa, key_ops: 'verify' }, 'has a `key_ops` that is not a list'],
+  ['a duplicate operation', { ...rsa, key_ops: ['verify', 'verify'] }, 'has the same value twice in `key_ops`'],
+  ['key_ops as a string', { ...rsa, key_ops: 'verify' }, 'has a `key_ops` that is not a list'],
   [
-    'an algorithm for encryption',
+    'an encryption algorithm',
     { ...rsa, use: 'sig', alg: 'RSA-OAEP' },
     'has the algorithm `RSA-OAEP`, which a key of type RSA cannot verify',
   ],
   [
-    'an algorithm of another curve',
+    'an algorithm for another curve',
     { ...ec, alg: 'ES384' },
     'has the algorithm `ES384`, which a key of type EC P-256 cannot verify',
   ],
-])('a key with %s is left out', (_, key, reason) => {
+])('skips a key with %s', (_, key, reason) => {
   const { keys, problems } = problemsOf(key)
   expect(keys.size).toBe(0)
   expect(problems).toEqual([`key 1 of the set (\`a\`) ${reason}`])
 })
 
-test('keys for encryption are left out silently', () => {
+test('silently skips encryption keys', () => {
   const { keys, problems } = problemsOf(
     { ...rsa, use: 'enc' },
     { ...ec, key_ops: ['deriveKey'] },
@@ -118,7 +118,7 @@ test('keys for encryption are left out silently', () => {
   expect([keys.size, problems]).toEqual([0, []])
 })
 
-test('one name stands for one key of an algorithm', () => {
+test('reports a duplicate key ID for the same algorithm', () => {
   const { keys, problems } = problemsOf(rsa, ec, { ...rsa, n: jwkOf('rsa', { modulusLength: 2048 }).n })
   expect(keys.get('a')).toHaveLength(2)
   expect(problems).toEqual(['key 3 of the set has the `kid` of an earlier key for the same algorithm: `a`'])
@@ -128,6 +128,6 @@ test.each([
   ['RSA', { ...rsa, e: 'Aw' }],
   ['EC', { ...ec, use: 'sig', key_ops: ['verify'] }],
   ['OKP', ed],
-])('a sound %s key is taken', (_, key) => {
+])('accepts a valid %s key', (_, key) => {
   expect(problemsOf(key).problems).toEqual([])
 })

@@ -33,7 +33,7 @@ function played() {
   return { started, threads }
 }
 
-test('no thread starts before there is a password, and two at most', async () => {
+test('starts no thread before the first password, and at most two', async () => {
   const { started, threads } = played()
   expect(started).toHaveLength(0)
   const answers = ['a', 'b', 'c'].map(password => threads.check('hash', password))
@@ -45,13 +45,13 @@ test('no thread starts before there is a password, and two at most', async () =>
   expect(await Promise.all(answers)).toEqual([true, false, true])
 })
 
-test('what is too much is refused at once', async () => {
+test('rejects immediately when too many checks are pending', async () => {
   const { threads } = played()
   for (let i = 0; i < 66; i++) threads.check('hash', 'x').catch(() => {})
   expect(() => threads.check('hash', 'x')).toThrow('too many passwords are being checked')
 })
 
-test('a thread that dies loses its check alone, and another one takes its place', async () => {
+test('a thread that dies fails only its own check and is replaced', async () => {
   const { started, threads } = played()
   const lost = threads.check('hash', 'a')
   started[0]!.die()
@@ -61,7 +61,7 @@ test('a thread that dies loses its check alone, and another one takes its place'
   expect(await next).toBe(true)
 })
 
-test('closing ends the threads', () => {
+test('closing terminates the threads', () => {
   const { started, threads } = played()
   threads.check('hash', 'a').catch(() => {})
   threads.close()

@@ -6,13 +6,13 @@ const guard = addressGuard([])
 
 /** Each way in which an IPv6 address carries an IPv4 one. */
 const CLOTHES: readonly (readonly [name: string, write: (hex: string, inverted: string) => string])[] = [
-  ['mapped', hex => `::ffff:${hex}`],
-  ['translated (SIIT)', hex => `::ffff:0:${hex}`],
-  ['compatible', hex => `::${hex}`],
+  ['IPv4-mapped', hex => `::ffff:${hex}`],
+  ['IPv4-translated (SIIT)', hex => `::ffff:0:${hex}`],
+  ['IPv4-compatible', hex => `::${hex}`],
   ['NAT64', hex => `64:ff9b::${hex}`],
   ['6to4', hex => `2002:${hex}::1`],
-  ['Teredo, the server', hex => `2001:0:${hex}::1`],
-  ['Teredo, the client', (_hex, inverted) => `2001:0:808:808:0:0:${inverted}`],
+  ['Teredo server', hex => `2001:0:${hex}::1`],
+  ['Teredo client', (_hex, inverted) => `2001:0:808:808:0:0:${inverted}`],
   ['ISATAP', hex => `2a00:1450::5efe:${hex}`],
   ['ISATAP with the universal bit', hex => `2a00:1450::200:5efe:${hex}`],
 ]
@@ -23,7 +23,7 @@ function hexOf(address: string, flip = 0): string {
   return `${group(a, b)}:${group(c, d)}`
 }
 
-describe('addresses that clients may not name', () => {
+describe('addresses blocked for clients', () => {
   test.each([
     '0.0.0.0',
     '127.0.0.1',
@@ -54,7 +54,7 @@ describe('addresses that clients may not name', () => {
     'not an address',
   ])('%s', address => expect(guard(address)).toBe(false))
 
-  test.each(CLOTHES)('loopback and metadata in the clothes of IPv6: %s', (_name, write) => {
+  test.each(CLOTHES)('loopback and metadata addresses embedded in IPv6: %s', (_name, write) => {
     for (const inner of ['127.0.0.1', '169.254.169.254', '0.0.0.0', '100.100.100.200']) {
       // `::` and `::1` are addresses of their own.
       expect(guard(write(hexOf(inner), hexOf(inner, 0xffff))), inner).toBe(false)
@@ -63,11 +63,11 @@ describe('addresses that clients may not name', () => {
 })
 
 test.each(['10.0.0.1', '8.8.8.8', '192.168.1.1', '100.64.0.1', '2a00:1450::1', 'fd12::1', '::ffff:8.8.8.8'])(
-  'open: %s',
+  'allows %s',
   address => expect(guard(address)).toBe(true),
 )
 
-test('what is allowed is allowed, in clothes too, and nothing that shares them', () => {
+test('allows a configured address, also embedded in IPv6, but no other address embedded with it', () => {
   const allowing = addressGuard([Cidr.parse('127.0.0.1/32') as Cidr])
   expect(allowing('127.0.0.1')).toBe(true)
   expect(allowing('::ffff:127.0.0.1')).toBe(true)

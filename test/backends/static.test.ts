@@ -39,7 +39,7 @@ function callOf(host: string, settings: UpstreamSettings = {}, x: Exchange = exc
   return calls[0]!
 }
 
-describe('what the backend is called by', () => {
+describe('backend authority', () => {
   test.each<[string, UpstreamSettings, string]>([
     ['b.example.com:8080', {}, 'b.example.com:8080'],
     ['b.example.com:80', {}, 'b.example.com'],
@@ -50,14 +50,14 @@ describe('what the backend is called by', () => {
     ['unix:/run/b.sock', {}, 'api.example.com'],
   ])('%s %j: %s', (host, settings, authority) => expect(callOf(host, settings).request.authority).toBe(authority))
 
-  test('a policy that has fixed it has the last word', () => {
+  test('a policy that sets it takes precedence', () => {
     const x = exchange({ authority: 'fixed.example.com' })
     x.authorityFixed = true
     expect(callOf('b.example.com:8080', {}, x).request.authority).toBe('fixed.example.com')
   })
 })
 
-test('method, path, fields and body go as they are', () => {
+test('method, path, fields and body are forwarded unchanged', () => {
   const x = exchange({ method: 'POST', path: '/a%2Fb?q=%20', headers: ['X-A', '1', 'x-a', '2'], body: 'text' })
   const { request } = callOf('127.0.0.1:1', {}, x)
   expect([request.method, request.path, request.headers.raw]).toEqual([
@@ -69,7 +69,7 @@ test('method, path, fields and body go as they are', () => {
   expect('upgrade' in request).toBe(false)
 })
 
-test('an upgrade is asked for', () => {
+test('an upgrade is requested', () => {
   const x = exchange()
   x.upgrade = 'websocket'
   expect(callOf('127.0.0.1:1', {}, x).request.upgrade).toBe('websocket')
@@ -79,11 +79,11 @@ test.each<[UpstreamSettings, number | undefined, number]>([
   [{}, undefined, 0],
   [{}, 300, 300],
   [{ requestTimeout: 100 }, 300, 100],
-])('the time limit of %j on a route with %j: %j', (settings, route, expected) => {
+])('timeout for settings %j on a route with %j: %j', (settings, route, expected) => {
   expect(callOf('127.0.0.1:1', settings, exchange(), route).request.timeout).toBe(expected)
 })
 
-test('the client’s leaving ends the call', () => {
+test('a client disconnect cancels the call', () => {
   const x = exchange()
   const call = callOf('127.0.0.1:1', {}, x)
   expect(call.canceled).toBe(false)
@@ -91,8 +91,8 @@ test('the client’s leaving ends the call', () => {
   expect(call.canceled).toBe(true)
 })
 
-describe('where the connection goes', () => {
-  test('settings reach the target', () => {
+describe('connection target', () => {
+  test('carries the settings', () => {
     const settings = { tls: { servername: 's' }, connectTimeout: 5, version: '2', keepAlive: false } as const
     expect(callOf('b.example.com:443', settings).target).toMatchObject({
       host: 'b.example.com',
@@ -104,7 +104,7 @@ describe('where the connection goes', () => {
     expect(callOf('unix:/run/b.sock').target).toMatchObject({ unixPath: '/run/b.sock', port: 0, named: false })
   })
 
-  test('connections are shared by what is reached the same way only', () => {
+  test('connections are shared only between identical targets and settings', () => {
     const key = (host: string, settings: UpstreamSettings = {}) => callOf(host, settings).target.key
     expect(key('a:1')).toBe(key('a:1'))
     const others = [
@@ -121,7 +121,7 @@ describe('where the connection goes', () => {
   })
 })
 
-test('a body that was read before is sent from memory, also a second time', () => {
+test('a body read before is sent from memory, and can be sent again', () => {
   const x = exchange({ method: 'POST', body: 'text' })
   x.body = bodyOf(Buffer.from('changed'))
   expect(String(callOf('127.0.0.1:1', {}, x).request.body)).toBe('changed')

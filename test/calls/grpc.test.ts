@@ -61,7 +61,7 @@ function calleeAt(port: number): Callee {
 const UNARY: GrpcCall = { path: '/test.Echo/Unary', scope: 'test', timeout: 0 }
 const STREAM: GrpcCall = { path: '/test.Echo/Stream', scope: 'test', timeout: 0 }
 
-test('one message for one, with metadata both ways', async () => {
+test('a unary call carries one message each way, with metadata', async () => {
   let seen: Metadata | undefined
   const echo = await serve({
     unary(call: { request: Buffer; metadata: Metadata }, done: (...reply: unknown[]) => void) {
@@ -75,7 +75,7 @@ test('one message for one, with metadata both ways', async () => {
   expect(seen?.get('x-for')).toEqual(['me'])
 })
 
-test('a status other than OK is a failure with its message', async () => {
+test('a status other than OK fails with its message', async () => {
   const echo = await serve({
     unary: (_call: unknown, done: (error: object) => void) => done({ code: 7, details: 'für dich nicht' }),
   })
@@ -85,7 +85,7 @@ test('a status other than OK is a failure with its message', async () => {
   })
 })
 
-test('a message over the limit is a failure, and is not read', async () => {
+test('a message over the limit fails without being read', async () => {
   const echo = await serve({
     unary: (_call: unknown, done: (...reply: unknown[]) => void) => done(null, Buffer.alloc(100_000)),
   })
@@ -93,7 +93,7 @@ test('a message over the limit is a failure, and is not read', async () => {
   await expect(failure).rejects.toMatchObject({ status: 8, message: 'the service sent a message of 100000 bytes' })
 })
 
-test('the deadline covers the whole call, and the service hears of it', async () => {
+test('the deadline covers the whole call, and the service is notified', async () => {
   const asked = Promise.withResolvers<number>()
   const gone = Promise.withResolvers<void>()
   const echo = await serve({
@@ -110,7 +110,7 @@ test('the deadline covers the whole call, and the service hears of it', async ()
   await gone.promise
 })
 
-test('a call for a request ends with the request', async () => {
+test('a call made for a request ends with the request', async () => {
   const gone = Promise.withResolvers<void>()
   const asked = Promise.withResolvers<void>()
   const echo = await serve({
@@ -127,7 +127,7 @@ test('a call for a request ends with the request', async () => {
   await gone.promise
 })
 
-test('what is not gRPC is a failure with the status that stands for it', async () => {
+test('a server that does not speak gRPC fails the call', async () => {
   const server = createServer()
   server.on('connection', socket => socket.destroy())
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -174,7 +174,7 @@ const ECHO = {
   },
 }
 
-test('messages pass both ways in their order, and either side may end', async () => {
+test('messages pass both ways in order, and either side may end', async () => {
   const { messages, ended, stream } = listen(await serve(ECHO), () => true)
   for (const text of ['a', 'b', 'c']) stream.write(Buffer.from(text))
   await expect.poll(() => messages).toEqual(['a', 'b', 'c'])
@@ -184,7 +184,7 @@ test('messages pass both ways in their order, and either side may end', async ()
   expect(messages).toEqual(['a', 'b', 'c', ''])
 })
 
-test('a reader that has enough gets nothing until it goes on, and loses nothing', async () => {
+test('a paused reader gets nothing until it resumes, and loses nothing', async () => {
   const { messages, ended, stream } = listen(await serve(ECHO), heard => heard.length % 2 === 0)
   for (let i = 0; i < 9; i++) stream.write(Buffer.from(String(i)))
   stream.end()
@@ -198,7 +198,7 @@ test('a reader that has enough gets nothing until it goes on, and loses nothing'
   expect(messages.join('')).toBe('012345678')
 })
 
-test('a writer hears when the service has taken what was sent', async () => {
+test('a writer is notified when its data has drained', async () => {
   const { stream } = listen(await serve(ECHO), () => true)
   const drained = Promise.withResolvers<void>()
   stream.onDrain(drained.resolve)
@@ -207,7 +207,7 @@ test('a writer hears when the service has taken what was sent', async () => {
   stream.cancel()
 })
 
-test('frames come out whole, wherever the bytes are parted', () => {
+test('frames are reassembled for any chunk boundaries', () => {
   fc.assert(
     fc.property(
       fc.array(fc.uint8Array({ maxLength: 40 })),

@@ -5,7 +5,7 @@ import { echo, startUpstream } from '../helpers/upstream.ts'
 
 const same = { portFor: (port: number) => port }
 
-test('a request that comes back to the gateway ends with 508 after a few rounds', async () => {
+test('a request that loops back to the gateway ends with 508 after a few rounds', async () => {
   const port = await ownPort()
   const text = `binds: [{port: ${port}, listeners: [{routes: [{backends: [{host: "localhost:${port}"}]}]}]}]\n`
   await using gateway = await startGateway(text, same)
@@ -14,7 +14,7 @@ test('a request that comes back to the gateway ends with 508 after a few rounds'
   expect(gateway.logged.filter(line => line.includes('508')).length).toBeLessThan(8)
 })
 
-test('so does one that goes round by two ports', async () => {
+test('a request that loops through two ports also ends with 508', async () => {
   const [a, b] = [await ownPort(), await ownPort()]
   const bind = (port: number, to: number) =>
     `{port: ${port}, listeners: [{routes: [{backends: [{host: "127.0.0.1:${to}"}]}]}]}`
@@ -22,7 +22,7 @@ test('so does one that goes round by two ports', async () => {
   expect((await fetch(`http://127.0.0.1:${a}/`)).status).toBe(508)
 })
 
-test('one port behind another is no loop, and a client gains nothing by counting itself', async () => {
+test('one port behind another is not a loop, and clients cannot forge the count', async () => {
   await using upstream = await startUpstream(echo)
   const [a, b] = [await ownPort(), await ownPort()]
   const bind = (port: number, to: string) => `{port: ${port}, listeners: [{routes: [{backends: [{host: "${to}"}]}]}]}`

@@ -53,14 +53,14 @@ async function call(steps: Partial<CallSteps>, purpose = PRIMARY): Promise<strin
   return promise
 }
 
-test('policies run before the call, whether or not they have to wait', async () => {
+test('policies run before the call, synchronous or not', async () => {
   const sets = (value: string): MomentHooks => ({ request: x => void x.request.headers.set('x-set', value) })
   expect(await call({ attempt: [step('now', sets('1'))] })).toBe('200 x-asked 1 body')
   const later: MomentHooks = { request: async x => void x.request.headers.set('x-set', '2') }
   expect(await call({ attempt: [step('later', later)] })).toBe('200 x-asked 2 body')
 })
 
-test('response policies that have to wait hold the body back, and lose nothing of it', async () => {
+test('asynchronous response policies delay the body without losing any of it', async () => {
   const later: MomentHooks = {
     async response(x) {
       await Promise.resolve()
@@ -70,14 +70,14 @@ test('response policies that have to wait hold the body back, and lose nothing o
   expect(await call({ response: [step('later', later)] })).toBe('200 x-asked nothing x-more 1 body')
 })
 
-test('a body is changed on its way, and has no length then', async () => {
+test('a body changed in transit has no length', async () => {
   const upper: MomentHooks = {
     responseBody: () => ({ chunk: data => Buffer.from(data.toString().toUpperCase()), end: () => Buffer.from('!') }),
   }
   expect(await call({ responseBody: [step('upper', upper)] })).toBe('200 x-asked nothing BODY!')
 })
 
-test('what a policy answers stands for the answer of a provider, and never for that of a service', async () => {
+test('a policy reply replaces a provider’s answer, but never a service’s', async () => {
   const replies: MomentHooks = {
     request: () => ({ status: 200, headers: [], body: 'allowed', reason: 'DirectResponse' }),
   }
@@ -85,7 +85,7 @@ test('what a policy answers stands for the answer of a provider, and never for t
   expect(await call({ attempt: [step('replies', replies)] }, CHECK)).toBe('upstream call failed: a policy answered 200')
 })
 
-test('a policy that fails fails the call', async () => {
+test('a failing policy fails the call', async () => {
   const fails = () => {
     throw new Error('broken')
   }

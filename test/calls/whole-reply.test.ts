@@ -9,7 +9,7 @@ function call(port: number, limit: number, timeout = 0, clock = new StoppedClock
   return callWhole({ transport, clock }, targetOf(port), requestOf({ timeout }), limit)
 }
 
-test('a whole reply', async () => {
+test('reads a complete reply', async () => {
   const peer = await startPeer(({ socket }) =>
     socket.write('HTTP/1.1 404 No\r\nx: 1\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n'),
   )
@@ -19,13 +19,13 @@ test('a whole reply', async () => {
   expect(reply.body.toString()).toBe('abcd')
 })
 
-test('a reply past the limit fails and closes the connection', async () => {
+test('a reply over the limit fails and closes the connection', async () => {
   const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabcde'))
   await expect(call(peer.port, 4)).rejects.toMatchObject({ code: 'responseTooLarge', status: 502 })
   await peer.connections[0]?.closed
 })
 
-test('a body that never ends is over with the timeout', async () => {
+test('a body that never ends fails with the timeout', async () => {
   const clock = new StoppedClock()
   const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc'))
   const reply = call(peer.port, 100, 500, clock)
@@ -36,7 +36,7 @@ test('a body that never ends is over with the timeout', async () => {
   await peer.connections[0]?.closed
 })
 
-test('a failure comes through as it is, and no timer is left', async () => {
+test('passes a failure through and leaves no timer behind', async () => {
   const clock = new StoppedClock()
   const peer = await startPeer(({ socket }) => socket.end('nonsense\r\n\r\n'))
   await expect(call(peer.port, 100, 500, clock)).rejects.toMatchObject({ code: 'upstreamFailed' })

@@ -30,7 +30,7 @@ describe('names', () => {
     ['source.address in "10.0.0.0/8"', 'write `whole.contains(part)`'],
     ['request.path == "/a";', 'An expression ends without `;`.'],
     ['{{ request.path }}', 'without `{{` and `}}`'],
-  ])('words of other languages: %s', (text, help) => {
+  ])('explains syntax from other languages: %s', (text, help) => {
     expect(problemOf(text).help).toContain(help)
   })
 
@@ -38,16 +38,16 @@ describe('names', () => {
     expect(problemOf('"😀é" + requst.path')).toMatchObject({ at: 'requst', span: [8, 14] })
   })
 
-  it('places are those of the text as written, also after a fraction without a leading zero', () => {
+  it('positions refer to the original text, also after a fraction without a leading zero', () => {
     expect(problemOf('.5 + .25 > requst.x').at).toBe('requst')
   })
 
-  it('does not take a loop variable for a variable of the request', () => {
+  it('does not mistake a loop variable for a request variable', () => {
     expect([...compile('jwt.roles.exists(request, request == "x")').roots]).toEqual(['jwt'])
     expect([...compile('jwt.with(source, source.sub)').roots]).toEqual(['jwt'])
   })
 
-  it('lists what exists when nothing is close', () => {
+  it('lists the available names when nothing is close', () => {
     expect(problemOf('zzzzzzzz').help).toContain('request, ')
   })
 })
@@ -60,7 +60,7 @@ describe('scopes', () => {
     ['mcp.tool.name', 'request', 'MCP authorization'],
     ['request.path', 'connection', 'request policies'],
     ['destination.port', 'connection', 'dynamic targets'],
-  ])('%s in %s', (text, scope, help) => {
+  ])('%s is not available in %s', (text, scope, help) => {
     const problem = problemOf(text, scope)
     expect(problem.message).toContain('is not available here')
     expect(problem.help).toContain(help)
@@ -69,7 +69,7 @@ describe('scopes', () => {
   it.each<[string, CelScope]>([
     ['request.endTime', 'request'],
     ['mcp.methodName', 'mcp'],
-  ])('the field %s does not exist in %s', (text, scope) => {
+  ])('the field %s is not available in %s', (text, scope) => {
     expect(problemOf(text, scope)).toMatchObject({ kind: 'type', label: 'not available here' })
   })
 
@@ -81,7 +81,7 @@ describe('scopes', () => {
     ['response.code + 1', 'response'],
     ['llm.totalTokens', 'usage'],
     ['request.endTime', 'log'],
-  ])('%s exists in %s', (text, scope) => {
+  ])('%s is available in %s', (text, scope) => {
     expect(compile(text, scope).scope).toBe(scope)
   })
 })
@@ -116,7 +116,7 @@ describe('types', () => {
     ['request.startTime > timestamp("2026-02-30T00:00:00Z")', '"2026-02-30T00:00:00Z"', 'not an RFC 3339 timestamp'],
     ['request.startTime + duration("1 day") > timestamp(jwt.exp)', '"1 day"', 'not a duration'],
     ['request.startTime.getHours("Europe/Berln") < 8', '"Europe/Berln"', 'not a time zone'],
-  ])('a text that would make every evaluation fail is a mistake: %s', (text, literal, message) => {
+  ])('rejects a literal that would make every evaluation fail: %s', (text, literal, message) => {
     const { kind, message: said, span } = problemOf(text)
     expect({ kind, marked: text.slice(...(span ?? [])) }).toEqual({ kind: 'type', marked: literal })
     expect(said).toContain(message)
@@ -131,13 +131,13 @@ describe('types', () => {
     'default(jwt.range, string(cidr("a/8")))',
     'coalesce(string(cidr("a/8")), "none")',
     '(request.path == "/a" && !cidr("a/8").containsIP(source.address)) == false',
-  ])('and only a doubt where evaluations may do without it: %s', text => {
+  ])('only doubts an invalid literal that an evaluation may skip: %s', text => {
     const { doubt } = compile(text)
     expect(doubt?.message).toContain('not an IP address or CIDR')
     expect(text.slice(...(doubt?.span ?? []))).toBe('"a/8"')
   })
 
-  it('what can be read is no doubt', () => {
+  it('does not doubt a valid literal', () => {
     expect(compile('request.path == "/a" && cidr("10.0.0.0/8").containsIP(source.address)').doubt).toBeUndefined()
   })
 
@@ -146,11 +146,11 @@ describe('types', () => {
     ['"ten seconds"', 'duration', 'the text is not a duration'],
     ['50', 'sampling', '50 is not a share: it must be 0 to 1'],
     ['1.5', 'sampling', '1.5 is not a share: it must be 0 to 1'],
-  ])('and so is one as the whole of it: %s as %s', (text, result, message) => {
+  ])('rejects an invalid constant: %s as %s', (text, result, message) => {
     expect(problemOf(text, 'request', result)).toMatchObject({ kind: 'type', message })
   })
 
-  it('says how to combine numbers of two kinds', () => {
+  it('explains how to combine different number types', () => {
     const problem = problemOf('llm.cost.total * 1000000', 'usage')
     expect(problem.message).toBe('`*` cannot combine double and int')
     expect(problem.help).toContain('double(…)')
@@ -197,7 +197,7 @@ describe('syntax', () => {
     expect(problemOf(text)).toMatchObject({ kind: 'syntax', at })
   })
 
-  it('says what other languages write differently', () => {
+  it('suggests the CEL spelling for syntax of other languages', () => {
     expect(problemOf('request.path = "/"').help).toBe('Equality is `==`.')
     expect(problemOf('true and false').help).toBe('Logical and is `&&`.')
     expect(problemOf('(1').message).toBe('expected `)`, got the end')
@@ -205,7 +205,7 @@ describe('syntax', () => {
 })
 
 describe('size', () => {
-  it('takes as much text as the specification allows, and no more', () => {
+  it('accepts text up to the specified limit, and no more', () => {
     const longest = `"${'x'.repeat(MAX_EXPRESSION_LENGTH - 2)}"`
     expect(compile(longest).text).toHaveLength(16_384)
     expect(problemOf(`${longest} `)).toMatchObject({ kind: 'size' })
@@ -220,13 +220,13 @@ describe('size', () => {
     ['fields', `request${'.a'.repeat(8000)}`],
     ['ternaries', `${'true?1:'.repeat(2000)}2`],
     ['unclosed brackets', '['.repeat(16000)],
-    ['a long list', `[${'1,'.repeat(8000)}1]`],
-  ])('refuses endless %s cleanly', (_, text) => {
+    ['list items', `[${'1,'.repeat(8000)}1]`],
+  ])('rejects endless %s cleanly', (_, text) => {
     expect(['size', 'syntax', 'type']).toContain(problemOf(text).kind)
   })
 })
 
-describe('what an expression reads', () => {
+describe('expression analysis', () => {
   it.each([
     ['request.path', false],
     ['json(request.body).x', true],
@@ -241,19 +241,19 @@ describe('what an expression reads', () => {
     expect(compile(text).readsRequestBody).toBe(expected)
   })
 
-  it('tells request and response bodies apart', () => {
+  it('distinguishes request and response bodies', () => {
     const expression = compile('size(response.body) > 0 && request.path == "/"', 'response')
     expect([expression.readsRequestBody, expression.readsResponseBody]).toEqual([false, true])
   })
 
-  it('names its variables', () => {
+  it('lists its variables', () => {
     expect([...compile('jwt.sub == request.path && math.abs(1) == 1 && type(1) == int').roots].sort()).toEqual([
       'jwt',
       'request',
     ])
   })
 
-  it('says when its result is to be spread over several log fields', () => {
+  it('tells when its result is spread over several log fields', () => {
     expect(compile('flatten(jwt)', 'log').flattens).toBe(true)
     expect(compile('jwt', 'log').flattens).toBe(false)
   })

@@ -199,7 +199,7 @@ function ours(text: string): unknown {
   return outcome.ok ? outcome.value : FAILED
 }
 
-describe('against a second implementation', () => {
+describe('compared with a second implementation', () => {
   it.each<[Kind, number]>([
     ['int', 1],
     ['bool', 2],
@@ -207,7 +207,7 @@ describe('against a second implementation', () => {
     ['double', 4],
     ['ints', 5],
     ['strings', 6],
-  ])('random expressions of kind %s', (kind, seed) => {
+  ])('gives equal results for random expressions of kind %s', (kind, seed) => {
     const generator = new Generator(seed)
     const differences: unknown[] = []
     let succeeded = 0

@@ -32,7 +32,7 @@ function heapUsed(): number {
 }
 
 describe('memory', () => {
-  it('does not grow with the shapes of client JSON', () => {
+  it('does not grow with the variety of client JSON', () => {
     const rules = [
       'json(request.body).x == "y"',
       'json(request.body) == {"a": [1, {"b": 2}]}',
@@ -60,7 +60,7 @@ describe('memory', () => {
     expect(heapUsed() - before).toBeLessThan(1_000_000)
   })
 
-  it('does not grow with deeply nested bodies, and refuses to walk them', () => {
+  it('does not grow with deeply nested bodies, which are not traversed', () => {
     const deep = `${'{"a":'.repeat(8000)}1${'}'.repeat(8000)}`
     const rules = [
       'json(request.body).a.a.a == 1',
@@ -78,7 +78,7 @@ describe('memory', () => {
     expect(outcomes[2]).toMatchObject({ ok: false, error: 'the data is nested too deeply' })
   })
 
-  it('lets go of the request after each evaluation', async () => {
+  it('releases the request after each evaluation', async () => {
     const rules = [
       'metadata.items.exists(i, i.x == request.path)',
       'metadata.items.map(i, {"i": i})',
@@ -103,7 +103,7 @@ describe('memory', () => {
   })
 })
 
-describe('budgets', () => {
+describe('evaluation budgets', () => {
   const many = JSON.stringify(Array.from({ length: 200 }, (_, i) => i))
 
   it.each([
@@ -131,24 +131,24 @@ describe('budgets', () => {
     })
   })
 
-  it('counts parsing a large body again and again', () => {
+  it('cover parsing a large body repeatedly', () => {
     const body = JSON.stringify({ list: Array.from({ length: 1000 }, (_, i) => i), pad: 'x'.repeat(500_000) })
     const text = 'json(request.body).list.exists(i, json(string(request.body)).list[0] == -1)'
     expect(evaluate(text, 'request', exchange({ body }))).toMatchObject({ ok: false })
   })
 
-  it('counts iterating one huge list', () => {
+  it('cover iterating over one huge list', () => {
     const body = `[${'0,'.repeat(150_000)}0]`
     expect(evaluate('json(request.body).all(i, i == 0)', 'request', exchange({ body }))).toMatchObject({ ok: false })
     expect(value('size(json(request.body))', 'request', exchange({ body }))).toBe(150_001)
   })
 
-  it('bounds what a chain of replacements can grow to', () => {
+  it('limit the growth of chained replacements', () => {
     const grow = '.replace("a", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa")'.repeat(8)
     expect(evaluate(`"a"${grow}`)).toMatchObject({ ok: false, error: 'the value is too large' })
   })
 
-  it('is whole again for the next evaluation', () => {
+  it('reset for each evaluation', () => {
     const rule = compile('json(request.body).all(a, json(request.body).all(b, a + b >= 0))')
     for (let i = 0; i < 5; i++) expect(rule.evaluate(exchange({ body: many }))).toEqual({ ok: true, value: true })
   })
@@ -181,7 +181,7 @@ describe('secrets', () => {
     'jwt.email.substring(99)',
     'jwt.email.foo',
     'dyn(jwt.rawToken.unredacted()).foo.bar',
-  ])('%s fails without showing a value', text => {
+  ])('%s fails without revealing a value', text => {
     const outcome = evaluate(text)
     expect(outcome.ok).toBe(false)
     expect(JSON.stringify(outcome)).not.toMatch(SECRET)
@@ -203,7 +203,7 @@ describe('secrets', () => {
     expect(shown).not.toMatch(/top-secret-token|k-very-secret/)
   })
 
-  it('a redacted value equals nothing that could be guessed', () => {
+  it('a redacted value never equals a guess', () => {
     expect(value('jwt.rawToken == "top-secret-token"')).toBe(false)
     expect(value('jwt.rawToken in ["top-secret-token"]')).toBe(false)
   })
@@ -238,7 +238,7 @@ describe('prototypes', () => {
     'cidr("1.2.3.4/8")["prefix"]',
     'request.body.length',
     'jwt.rawToken.reveal',
-  ])('%s is not there', text => {
+  ])('%s is not accessible', text => {
     const compiled = createCelCompiler().compile(text, 'request', 'any')
     if ('problem' in compiled) return
     expect(compiled.evaluate(exchange())).toMatchObject({ ok: false })
@@ -251,7 +251,7 @@ describe('prototypes', () => {
     },
   )
 
-  it('a body can hold such names as data, and does no harm', () => {
+  it('a body may hold such names as data, without side effects', () => {
     const x = exchange({ body: '{"__proto__": {"polluted": 1}, "constructor": "c"}' })
     expect(value('json(request.body).constructor', 'request', x)).toBe('c')
     const copy = value('json(request.body)', 'request', x) as Record<string, unknown>
@@ -263,13 +263,13 @@ describe('prototypes', () => {
 })
 
 describe('evaluation', () => {
-  it('never throws and restores the depth of stack traces', () => {
+  it('never throws and restores the stack trace limit', () => {
     const before = Error.stackTraceLimit
     for (const text of ['jwt.nope', '1 / 0', 'fail("x")', 'jwt.sub']) evaluate(text)
     expect(Error.stackTraceLimit).toBe(before)
   })
 
-  it('reads the request as it is at that moment', () => {
+  it('reads the current state of the request', () => {
     const rule = compile('request.headers["x-user"] + request.path')
     const x = exchange()
     expect(rule.evaluate(x)).toEqual({ ok: true, value: 'alice/v1/users/42' })
@@ -278,7 +278,7 @@ describe('evaluation', () => {
     expect(rule.evaluate(x)).toEqual({ ok: true, value: 'bob/other' })
   })
 
-  it('keeps two compilers apart', () => {
+  it('keeps two compilers independent', () => {
     const [a, b] = [
       createCelCompiler({ environment: { gateway: 'a' } }),
       createCelCompiler({ environment: { gateway: 'b' } }),
@@ -293,7 +293,7 @@ describe('evaluation', () => {
     ])
   })
 
-  it('takes variables from the caller before those of the exchange', () => {
+  it('prefers variables from the caller over those of the exchange', () => {
     const tool = compile('mcp.tool.name == "search" && mcp.tool.target == "docs"', 'mcp', 'bool')
     expect(tool.evaluate(exchange(), { mcp: { tool: { name: 'search', target: 'docs' } } })).toEqual({
       ok: true,
@@ -313,7 +313,7 @@ describe('evaluation', () => {
     })
   })
 
-  it('a body that was not buffered is absent, an empty one is empty', () => {
+  it('an unbuffered body is absent, an empty one is empty', () => {
     const x = exchange()
     Object.defineProperty(x.body, 'bytes', { get: () => undefined })
     expect(compile('has(request.body)').evaluate(x)).toEqual({ ok: true, value: false })

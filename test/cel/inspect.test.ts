@@ -42,7 +42,7 @@ test.each<[string, string[]]>([
   expect(partsOf(text)).toEqual(parts)
 })
 
-test('tells types, and places in the text as it was written', () => {
+test('reports types, and positions in the original text', () => {
   expect(inspectExpression('.5 < double(request.path)', 'request')).toEqual([
     { text: 'request.path', span: [12, 24], type: 'string' },
     { text: 'double(request.path)', span: [5, 25], type: 'double' },
@@ -50,7 +50,7 @@ test('tells types, and places in the text as it was written', () => {
   ])
 })
 
-test('white space around it does not count, but places stay true', () => {
+test('ignores surrounding white space but keeps positions correct', () => {
   expect(inspectExpression('\n  jwt.a == 1 ', 'request').map(({ span }) => span)).toEqual([
     [3, 8],
     [3, 13],

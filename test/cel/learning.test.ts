@@ -66,7 +66,7 @@ function meaning(compiler: CelCompiler, text: string, scope: CelScope): unknown 
 
 const alone = SCOPES.map(scope => TEXTS.map(text => meaning(createCelCompiler(), text, scope)))
 
-describe('an expression means the same whatever its compiler compiled before', () => {
+describe('the meaning of an expression does not depend on what was compiled before', () => {
   for (const [index, scope] of SCOPES.entries()) {
     const learned = createCelCompiler()
     learned.compile(EVERY_WORD, scope, 'any')
@@ -76,7 +76,7 @@ describe('an expression means the same whatever its compiler compiled before', (
     })
   }
 
-  it('keeps earlier expressions as they are', () => {
+  it('leaves earlier expressions unchanged', () => {
     const compiler = createCelCompiler()
     const early = TEXTS.map(text => compiler.compile(text, 'request', 'any'))
     compiler.compile(EVERY_WORD, 'request', 'any')
@@ -88,8 +88,8 @@ describe('an expression means the same whatever its compiler compiled before', (
   })
 })
 
-describe('what is written alike', () => {
-  it('is compiled once for a scope and a result, mistakes too', () => {
+describe('identical expressions', () => {
+  it('are compiled once per scope and result type, errors included', () => {
     const cel = createCelCompiler()
     const text = 'request.path == "/"'
     const one = cel.compile(text, 'request', 'bool')

@@ -45,12 +45,12 @@ describe('matching', () => {
     ['a', 'a', '$9', ''],
     ['x', 'abc', 'y', 'abc'],
     ['', 'ab', '-', '-a-b-'],
-  ])('%s replaced in %s', (source, text, by, expected) => {
+  ])('%s is replaced in %s', (source, text, by, expected) => {
     expect(pattern(source).replaceAll(text, by)).toBe(expected)
   })
 })
 
-describe('patterns that are refused', () => {
+describe('rejected patterns', () => {
   it.each([
     ['a(?=b)', '(?=', 'look-around'],
     ['a(?!b)', '(?!', 'look-around'],
@@ -106,7 +106,7 @@ describe('hostile input', () => {
     expect(large).toBeLessThan(Math.max(small, 500) * 40)
   })
 
-  it('keeps a bounded number of patterns', () => {
+  it('caches a bounded number of patterns', () => {
     const compiler = createPatternCompiler()
     const first = compiler.compile('kept', true)
     for (let i = 0; i < 200; i++) compiler.compile(`p${i}`, true)

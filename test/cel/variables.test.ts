@@ -30,14 +30,14 @@ function* everyField(path: string, entry: VariableField): Generator<readonly [st
 
 const SCOPES: CelScope[] = ['connection', 'request', 'llmRequest', 'mcp', 'response', 'usage', 'log', 'target']
 
-describe('the table of variables', () => {
-  it('describes every variable and field in a sentence', () => {
+describe('the variable table', () => {
+  it('describes every variable and field in a full sentence', () => {
     for (const variable of VARIABLES) {
       for (const [path, { doc }] of everyField(variable.name, variable)) expect(doc, path).toMatch(/^[A-Z`].*\.$/)
     }
   })
 
-  it.each(SCOPES)('is what expressions in %s can name', scope => {
+  it.each(SCOPES)('matches the names available to expressions in %s', scope => {
     for (const variable of VARIABLES) {
       for (const [path, field] of everyField(variable.name, variable)) {
         const parents = path.split('.').map((_, i, parts) => variableAt(parts.slice(0, i + 1).join('.')))
@@ -90,13 +90,13 @@ describe('the client certificate', () => {
     expect(value(text, 'request', withCertificate())).toEqual(expected)
   })
 
-  it('is absent on a connection without one', () => {
+  it('is absent on a connection without a certificate', () => {
     expect(value('has(source.subject) || has(source.identity.namespace)')).toBe(false)
   })
 })
 
 describe('hidden header fields', () => {
-  it('are the credentials and what the configuration adds', () => {
+  it('include credentials and the configured sensitive headers', () => {
     const made = createCelCompiler({ sensitiveHeaders: ['X-Tenant'] }).compile(
       'toJson(request.headers.redacted()) + request.headers.redacted().cookie("session")',
       'log',
@@ -108,7 +108,7 @@ describe('hidden header fields', () => {
     expect(shown).toContain('"x-user":"alice"')
   })
 
-  it('need `redacted()`', () => {
+  it('are hidden by `redacted()` only', () => {
     expect(compile('request.headers.authorization').evaluate(exchange())).toEqual({
       ok: true,
       value: 'Bearer top-secret-token',

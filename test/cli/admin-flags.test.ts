@@ -18,7 +18,7 @@ test.each([
   expect(url.href).toBe(expected)
 })
 
-test.each(['', 'ftp://edge', 'http://'])('--admin %j is none', async admin => {
+test.each(['', 'ftp://edge', 'http://'])('rejects --admin %j', async admin => {
   const flags = { local: false, admin } as Parameters<typeof adminServer>[0]
   await expect(adminServer(flags, memoryIo(), told)).rejects.toMatchObject({ kind: 'usage' })
 })

@@ -19,7 +19,7 @@ function section(text: string, header: RegExp): string {
   return from.slice(start + 1, end < 0 ? undefined : end).join('\n')
 }
 
-test.each(ids)('%s fits a terminal of 80 columns', id => {
+test.each(ids)('%s fits an 80-column terminal', id => {
   expect(
     page(id, 80)
       .split('\n')
@@ -27,7 +27,7 @@ test.each(ids)('%s fits a terminal of 80 columns', id => {
   ).toEqual([])
 })
 
-test('a pipe is as wide as COLUMNS says, where that is a width', () => {
+test('piped help uses COLUMNS as its width when it is valid', () => {
   const widest = (env: Record<string, string>) =>
     Math.max(
       ...commandHelp('route', root, memoryIo({ env }))
@@ -39,13 +39,13 @@ test('a pipe is as wide as COLUMNS says, where that is a width', () => {
     expect(widest(env)).toBeGreaterThan(80)
 })
 
-test.each([...ids, ''])('%s: help is ASCII where the terminal knows no more', async id => {
+test.each([...ids, ''])('%s: help is ASCII on an ASCII terminal', async id => {
   const io = memoryIo({ terminal: true, env: { LC_ALL: 'C', NO_COLOR: '1' } })
   expect(await main(id === '' ? [] : [id, '--help'], io, root)).toBe(0)
   expect(io.stdout.text).toMatch(/^[\n -~]+$/)
 })
 
-test.each(ids)('%s: the flags of each list stand below each other', id => {
+test.each(ids)('%s: the flags of each section are aligned', id => {
   for (const header of [/^FLAGS$/, /^CLUSTER FLAGS$/]) {
     const lines = section(page(id, 80), header).split('\n')
     const columns = lines.flatMap(line => /^ {2}(?:-\w, | {4})?--/.exec(line)?.[0].length ?? [])
@@ -53,7 +53,7 @@ test.each(ids)('%s: the flags of each list stand below each other', id => {
   }
 })
 
-test.each(ids)('%s: what a shell makes of a copied example is the example', id => {
+test.each(ids)('%s: copied examples work in a shell despite line breaks', id => {
   const examples = readManifest(root).commands[id]?.examples ?? []
   for (const columns of [40, 80]) {
     const copied = section(page(id, columns), /^EXAMPLES$/).replaceAll(/ \\\n */g, ' ')
@@ -63,12 +63,12 @@ test.each(ids)('%s: what a shell makes of a copied example is the example', id =
   }
 })
 
-test('usage names what a command takes', () => {
+test('usage shows the arguments of a command', () => {
   expect(page('run', 80)).toContain('$ gwctl run [PATH] [flags]\n')
   expect(page('profile', 80)).toContain('$ gwctl profile KIND [flags]\n')
 })
 
-test('what a flag takes is listed in words', () => {
+test('the values a flag accepts are listed in the text', () => {
   expect(page('eval', 80).replaceAll(/\s+/g, ' ')).toContain(
     'One of request, response, llm, mcp, usage, log, connection, target.',
   )

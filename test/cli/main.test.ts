@@ -78,24 +78,24 @@ describe('exit codes', () => {
     ['crash', 70],
     ['fail:interrupted', 130],
     ['fail:terminated', 143],
-  ])('%s ends with %i', async (end, code) => {
+  ])('%s exits with %i', async (end, code) => {
     expect((await run(['probe', end])).code).toBe(code)
   })
 
-  test('a signal ends a command that claimed it with the code of the signal', async () => {
+  test('a signal ends a command that handles it with the code of the signal', async () => {
     const io = memoryIo()
     const ended = run(['probe', 'signal'], io)
     setImmediate(() => io.stop.abort(new Failure('terminated', 'stopped by SIGTERM')))
     expect((await ended).code).toBe(143)
   })
 
-  test('the format does not change the code', async () => {
+  test('do not depend on the output format', async () => {
     for (const format of ['text', 'json', 'sarif']) {
       expect((await run(['probe', 'findings', '-o', format])).code).toBe(1)
     }
   })
 
-  test('a reader that went away is not a failure', async () => {
+  test('a closed output pipe is not a failure', async () => {
     const io = memoryIo()
     const broken = Object.assign(new MemoryOutput(), {
       _write: (_chunk: unknown, _encoding: string, done: (error: Error) => void) =>
@@ -117,14 +117,14 @@ describe('exit codes', () => {
   })
 })
 
-describe('what goes wrong is said once, on stderr, with the way out', () => {
+describe('errors are reported once, on stderr, with a hint', () => {
   test('a failure', async () => {
     const { stdout, stderr } = await run(['probe', 'fail:input', '-q'])
     expect(stdout).toBe('')
     expect(stderr).toBe('gwctl probe: the thing failed.\nDo this instead.\n')
   })
 
-  test('a bug of ours is one line, and its stack is there for who asks', async () => {
+  test('an internal error is one line, with the stack on request', async () => {
     const plain = await run(['probe', 'crash', '-q'])
     expect(plain.stderr.trimEnd().split('\n')).toHaveLength(1)
     expect(plain.stderr).toContain('internal error: x is not a function.')
@@ -168,7 +168,7 @@ describe('what goes wrong is said once, on stderr, with the way out', () => {
 })
 
 describe('flags', () => {
-  test('an output target has a format and may have a file', async () => {
+  test('an output target has a format and an optional file', async () => {
     expect((await run(['probe', '-o', 'json=a=b.json'])).stdout).toContain(
       '"output":{"format":"json","path":"a=b.json"}',
     )
@@ -183,12 +183,12 @@ describe('flags', () => {
     expect((await run(['probe', '--timeout', text])).stdout).toContain(`"timeout":${ms}`)
   })
 
-  test('-f takes one path each time and leaves the arguments alone', async () => {
+  test('-f takes one path per use and leaves the arguments alone', async () => {
     const { stdout } = await run(['variadic', '-f', 'a', 'b', '-', '-f', 'c'])
     expect(JSON.parse(stdout)).toEqual({ paths: ['b', '-'], file: ['a', 'c'] })
   })
 
-  test('without arguments nothing waits for stdin', async () => {
+  test('without arguments the command does not wait for stdin', async () => {
     expect((await run(['variadic'], memoryIo({ stdin: 'never read' }))).stdout).toBe('{}')
   })
 })
@@ -203,16 +203,16 @@ describe('colours and progress', () => {
     ['NO_COLOR', { terminal: true, env: { NO_COLOR: '1' } }, [], false],
     ['an empty NO_COLOR', { terminal: true, env: { NO_COLOR: '' } }, [], true],
     ['FORCE_COLOR in a pipe', { env: { FORCE_COLOR: '1' } }, [], true],
-    ['FORCE_COLOR=0 at a terminal', { terminal: true, env: { FORCE_COLOR: '0' } }, [], false],
-    ['NO_COLOR before FORCE_COLOR', { env: { NO_COLOR: '1', FORCE_COLOR: '1' } }, [], false],
-    ['--no-color before FORCE_COLOR', { env: { FORCE_COLOR: '1' } }, ['--no-color'], false],
+    ['FORCE_COLOR=0 on a terminal', { terminal: true, env: { FORCE_COLOR: '0' } }, [], false],
+    ['NO_COLOR over FORCE_COLOR', { env: { NO_COLOR: '1', FORCE_COLOR: '1' } }, [], false],
+    ['--no-color over FORCE_COLOR', { env: { FORCE_COLOR: '1' } }, ['--no-color'], false],
   ])('%s', async (_name, options, flags, colored) => {
     const { stdout } = await run(['probe', ...flags], memoryIo(options))
     expect(stdout.includes(red)).toBe(colored)
     expect(stdout).toContain('done')
   })
 
-  test('only a terminal sees progress, and it is wiped before anything else is written', async () => {
+  test('progress is shown only on a terminal, and cleared before any other output', async () => {
     expect((await run(['probe'])).stderr).toBe('a note\n')
     const screen = await run(['probe'], memoryIo({ terminal: true }))
     expect(screen.stderr).toBe('\r\u001B[Kworking\r\u001B[Ka note\n')
@@ -227,14 +227,14 @@ describe('help', () => {
     return { code, stdout: io.stdout.text, stderr: io.stderr.text }
   }
 
-  test('gwctl alone names every command', async () => {
+  test('gwctl alone lists every command', async () => {
     const { code, stdout } = await help()
     expect(code).toBe(0)
     for (const id of Object.keys(COMMANDS)) expect(stdout).toMatch(new RegExp(`^  ${id} +\\S`, 'm'))
     expect(await help('--help')).toEqual({ code: 0, stdout, stderr: '' })
   })
 
-  test('gwctl alone fits 80 columns, with what comes before serving first', async () => {
+  test('gwctl alone fits 80 columns and lists the commands used before serving first', async () => {
     const lines = (await help()).stdout.split('\n')
     expect(lines.filter(line => line.length > 80)).toEqual([])
     const at = (id: string) => lines.findIndex(line => line.startsWith(`  ${id} `))
@@ -243,7 +243,7 @@ describe('help', () => {
     expect(places).toEqual(places.toSorted((a, b) => a - b))
   })
 
-  test('a summary is said once', async () => {
+  test('prints the summary only once', async () => {
     const { stdout } = await help('log', '--help')
     expect(stdout.match(/Show or change what a running gateway logs\./g)).toHaveLength(1)
     expect(stdout).toContain('Changes last until the gateway stops')
@@ -259,7 +259,7 @@ describe('help', () => {
     expect((await help(id, '-h')).stdout).toBe(stdout)
   })
 
-  test('--help after -- belongs to what follows', async () => {
+  test('--help after -- is passed on as an argument', async () => {
     expect((await run(['probe', '--', '--help'])).code).toBe(0)
     expect((await run(['probe', '--', '--help'])).stdout).toContain('done')
   })
@@ -275,7 +275,7 @@ test.each([
   ['✓', true, 'C.UTF-8'],
   ['✓', true, ''],
   ['✓', false, 'C'],
-])('marks are such as a terminal knows: %s (terminal: %j, LC_ALL=%s)', async (mark, terminal, locale) => {
+])('marks match the terminal: %s (terminal: %j, LC_ALL=%s)', async (mark, terminal, locale) => {
   const io = memoryIo({ stdin: 'binds: []\n', terminal, env: { NO_COLOR: '1', LC_ALL: locale } })
   await main(['validate', '-'], io, root)
   expect(io.stdout.text).toBe(`${mark} no problems in 1 file (1 document)\n`)

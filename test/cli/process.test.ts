@@ -49,7 +49,7 @@ function pretending(version: string): string[] {
 
 const minimum = packageJson.engines.node.replace('>=', '')
 
-test('--version prints the version of the package, on the fast path and behind other flags', async () => {
+test('--version prints the package version, alone or with other flags', async () => {
   const expected = { code: 0, stdout: `gwctl ${packageJson.version}\n`, stderr: '' }
   expect(await gwctl(['--version'])).toEqual(expected)
   expect(await gwctl(['--version', '-q'])).toEqual(expected)
@@ -72,14 +72,14 @@ test('a command runs from the build', async () => {
 
 const OLD = ['12.22.12', '20.20.2', '22.18.0']
 
-test.each(OLD)('Node %s hands over to the Node that was installed with gwctl', async version => {
+test.each(OLD)('Node %s hands over to the Node installed with gwctl', async version => {
   const { code, stdout, stderr } = await gwctl(['version', '-o', 'json'], pretending(version))
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(JSON.parse(stdout).node).not.toBe(`v${version}`)
   expect((await gwctl(['versoin'], pretending(version))).code).toBe(2)
 })
 
-test.each(OLD)('where there is none, Node %s is told what is needed, in one line', async version => {
+test.each(OLD)('without a Node installed with gwctl, Node %s prints the requirement in one line', async version => {
   const place = mkdtempSync(join(tmpdir(), 'gwctl-bin-'))
   onTestFinished(() => rmSync(place, { recursive: true }))
   writeFileSync(join(place, 'package.json'), '{"type":"module"}')
@@ -91,11 +91,11 @@ test.each(OLD)('where there is none, Node %s is told what is needed, in one line
   expect(stderr).toContain('npm ci')
 })
 
-test('the Node that engines asks for is enough', async () => {
+test('the minimum Node version from engines is sufficient', async () => {
   expect((await gwctl(['version'], pretending(minimum))).code).toBe(0)
 })
 
-test('an old Node can parse the check: nothing in it has to be lowered', async () => {
+test('an old Node can parse the version check without transpilation', async () => {
   // Node 12.20 does load modules lazily and know `node:`, whatever esbuild's table says.
   const supported = { 'dynamic-import': true, 'node-colon-prefix-import': true }
   for (const name of ['run.js', 'own-node.js']) {
@@ -115,7 +115,7 @@ test('a reader that closes early is not a failure', async () => {
 })
 
 test.runIf(existsSync('/dev/full')).each([['--version'], ['version'], ['--help'], ['explain', 'GW204']])(
-  'a full disk is no bug of ours: %s',
+  'a full disk is not an internal error: %s',
   async (...argv) => {
     const full = openSync('/dev/full', 'w')
     const child = spawn(process.execPath, [bin, ...argv], { stdio: ['ignore', full, 'pipe'] })
@@ -128,7 +128,7 @@ test.runIf(existsSync('/dev/full')).each([['--version'], ['version'], ['--help']
   },
 )
 
-test('where the current directory is gone, what does not need it works', async () => {
+test('commands that do not need the current directory work after it was removed', async () => {
   const leave = `import { mkdtempSync, rmdirSync } from 'node:fs'
     const folder = mkdtempSync(${JSON.stringify(join(tmpdir(), 'gwctl-gone-'))})
     process.chdir(folder)
@@ -140,13 +140,13 @@ test('where the current directory is gone, what does not need it works', async (
   expect(stderr).toBe('gwctl validate: the current directory is gone.\nChange to one that exists.\n')
 })
 
-test('a mistake in usage ends with 2 and leaves stdout empty', async () => {
+test('a usage error exits with 2 and leaves stdout empty', async () => {
   const { code, stdout, stderr } = await gwctl(['versoin'])
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain('did you mean `version`?')
 })
 
-test('without a build the sources run, below node_modules too, where npm puts a git repository', async () => {
+test('without a build it runs from source, even below node_modules as in a git install', async () => {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   const place = mkdtempSync(join(tmpdir(), 'gwctl-git-'))
   onTestFinished(() => rmSync(place, { recursive: true }))
@@ -162,7 +162,7 @@ test('without a build the sources run, below node_modules too, where npm puts a 
   expect((await gwctl(['validate', join(root, 'examples/quickstart.yaml')], [], script)).code).toBe(0)
 })
 
-test('a build that has no script for validate runs its modules', async () => {
+test('a build without the validate script falls back to its modules', async () => {
   const root = fileURLToPath(new URL('../../', import.meta.url))
   const place = mkdtempSync(join(tmpdir(), 'gwctl-older-'))
   onTestFinished(() => rmSync(place, { recursive: true }))
@@ -174,7 +174,7 @@ test('a build that has no script for validate runs its modules', async () => {
   expect(run).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('the build asks git which lines are new', async () => {
+test('the build finds changed lines with git', async () => {
   const place = mkdtempSync(join(tmpdir(), 'gwctl-since-'))
   onTestFinished(() => rmSync(place, { recursive: true }))
   const file = join(place, 'a.yaml')
@@ -195,7 +195,7 @@ test('the build asks git which lines are new', async () => {
   expect(diagnostics.map(({ range }: { range: { start: { line: number } } }) => range.start.line)).toEqual([4])
 })
 
-describe('what V8 has compiled of validate is kept', () => {
+describe('the V8 code cache of validate', () => {
   const quickstart = fileURLToPath(new URL('../../examples/quickstart.yaml', import.meta.url))
   const found = { code: 0, stdout: expect.stringMatching(/^✓ no problems in 1 file/), stderr: '' }
 
@@ -206,7 +206,7 @@ describe('what V8 has compiled of validate is kept', () => {
     return { validate, kept: () => globSync(`${folder}/*/gwctl-*`) }
   }
 
-  test('by the first three runs, in the folder of the compile cache', async () => {
+  test('is written by the first three runs to the compile cache folder', async () => {
     const { validate, kept } = cache()
     const texts: Buffer[] = []
     for (let run = 1; run <= 4; run++) {
@@ -219,11 +219,11 @@ describe('what V8 has compiled of validate is kept', () => {
   })
 
   test.each([
-    ['cut off', (file: string) => truncateSync(file, 1000)],
+    ['truncated', (file: string) => truncateSync(file, 1000)],
     ['empty', (file: string) => truncateSync(file, 0)],
-    ['something else', (file: string) => writeFileSync(file, Buffer.alloc(5000, 3))],
+    ['not a code cache', (file: string) => writeFileSync(file, Buffer.alloc(5000, 3))],
     ['damaged', (file: string) => writeFileSync(file, readFileSync(file).fill(0, 500_000, 510_000))],
-  ])('and made again when it is %s', async (_, spoil) => {
+  ])('is rebuilt when it is %s', async (_, spoil) => {
     const { validate, kept } = cache()
     await validate()
     const size = readFileSync(kept()[0]!).length
@@ -233,7 +233,7 @@ describe('what V8 has compiled of validate is kept', () => {
     expect(readFileSync(kept()[0]!).length).toBeGreaterThan(size / 2)
   })
 
-  test('unless the cache is switched off or cannot be written', async () => {
+  test('is optional: validate works with the cache disabled or not writable', async () => {
     expect(await gwctl(['validate', quickstart], [], bin, { NODE_DISABLE_COMPILE_CACHE: '1' })).toEqual(found)
     expect(await gwctl(['validate', quickstart], [], bin, { NODE_COMPILE_CACHE: bin })).toEqual(found)
   })
@@ -242,7 +242,7 @@ describe('what V8 has compiled of validate is kept', () => {
 test.each([
   ['SIGINT', 'interrupted'],
   ['SIGTERM', 'terminated'],
-] as const)('%s asks a command that claimed it to stop; the second one does not ask', async (signal, kind) => {
+] as const)('%s asks a command that handles it to stop; a second one kills it', async (signal, kind) => {
   const io = new URL('../../src/cli/io.ts', import.meta.url).href
   const script = `
     import { processIo } from ${JSON.stringify(io)}
@@ -259,7 +259,7 @@ test.each([
   expect(await once(child, 'close')).toEqual([null, signal])
 })
 
-test('whoever else listens does not take itself for the last one, and the process goes on', async () => {
+test('another signal listener does not see itself as the last one, and the process keeps running', async () => {
   const io = new URL('../../src/cli/io.ts', import.meta.url).href
   const script = `
     import { processIo } from ${JSON.stringify(io)}

@@ -35,7 +35,7 @@ async function gwctl(line: string, stdin = '') {
   return { code, stdout: io.stdout.text, stderr: io.stderr.text }
 }
 
-describe('an empty stdin', () => {
+describe('empty stdin', () => {
   const commands = [
     'validate -',
     'run -f -',
@@ -47,41 +47,41 @@ describe('an empty stdin', () => {
     'eval -',
   ]
 
-  test.each(commands)('is an error of %s', async line => {
+  test.each(commands)('is an error for %s', async line => {
     expect(await gwctl(line)).toMatchObject({ code: 3, stdout: '', stderr: expect.stringContaining('stdin is empty.') })
   })
 
-  test('also where it is an error of trace', async () => {
+  test('is an error for trace, which reports no trace events', async () => {
     expect(await gwctl('trace -f -')).toMatchObject({ code: 3, stderr: expect.stringContaining('no trace events') })
   })
 
   test.each(['# Source: chart/templates/gw.yaml\n', '---\n# nothing\n---\n', '\r\n  # x\r\n...\r\n'])(
-    'counts comments as nothing: %j',
+    'includes input of comments only: %j',
     async stdin => {
       expect(await gwctl('validate -', stdin)).toMatchObject({ code: 3 })
     },
   )
 
-  test('passes where --allow-empty says so, and in a hook', async () => {
+  test('is accepted with --allow-empty and in a hook', async () => {
     expect(await gwctl('validate --allow-empty -')).toMatchObject({ code: 0 })
     expect(await gwctl('validate --hook -')).toMatchObject({ code: 0 })
   })
 
-  test('is none with a configuration in it', async () => {
+  test('does not include input with a configuration', async () => {
     expect(await gwctl('validate -', `---\n# a comment\n${CONFIG}`)).toMatchObject({ code: 0 })
     expect(await gwctl('validate -', '--- {binds: []}')).not.toMatchObject({ code: 3 })
   })
 })
 
 describe('an unknown name', () => {
-  test('of a Gateway to translate is refused with those there are', async () => {
+  test('of a Gateway to translate is rejected with a suggestion', async () => {
     const { code, stdout, stderr } = await gwctl('translate -f k8s --gateway prod/egde')
     expect({ code, stdout }).toEqual({ code: 3, stdout: '' })
     expect(stderr).toContain('the input holds no Gateway prod/egde: did you mean `prod/edge`?')
     expect(await gwctl('translate -f k8s --gateway prod/edge')).toMatchObject({ code: 0 })
   })
 
-  test('of a module that logs nothing is refused before a gateway is asked', async () => {
+  test('of a log module is rejected before a gateway is called', async () => {
     const { code, stderr } = await gwctl('log --set nope=debug --admin http://127.0.0.1:1')
     expect(code).toBe(2)
     expect(stderr).toContain('nothing logs as nope.')
@@ -91,7 +91,7 @@ describe('an unknown name', () => {
     expect(await gwctl('log --set gateway::mcp=debug --admin http://127.0.0.1:1')).toMatchObject({ code: 4 })
   })
 
-  test('every module that logs is known', () => {
+  test('every logging module is known', () => {
     const folder = new URL('src/', root).pathname
     const found = globSync('**/*.ts', { cwd: folder }).flatMap(file => {
       const text = readFileSync(join(folder, file), 'utf8')
@@ -102,7 +102,7 @@ describe('an unknown name', () => {
   })
 })
 
-test('--expect says what came instead', async () => {
+test('--expect reports what came instead', async () => {
   expect(await gwctl('route -f gw.yaml / --expect 403')).toMatchObject({
     code: 1,
     stderr: 'gwctl route: expected 403, got 200.\n',
@@ -110,7 +110,7 @@ test('--expect says what came instead', async () => {
   expect(await gwctl('route -f gw.yaml / --expect 200')).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('a refused run ends with what refuses it, not with a tick', async () => {
+test('a refused run ends with the reason, not with a tick', async () => {
   writeFileSync(join(cwd, 'unset.yaml'), CONFIG.replace('hello', '$GWCTL_NOT_SET'))
   const { code, stderr } = await gwctl('run -f unset.yaml')
   expect(code).toBe(1)
@@ -120,7 +120,7 @@ test('a refused run ends with what refuses it, not with a tick', async () => {
   )
 })
 
-test('route takes unset variables and missing files as unknown, as diff does', async () => {
+test('route treats unset variables and missing files as unknown, as diff does', async () => {
   const text = CONFIG.replace(
     'policies: {directResponse',
     'policies: {basicAuth: {mode: optional, realm: r, htpasswd: {file: missing.htpasswd}}, directResponse',
@@ -136,7 +136,7 @@ test('route takes unset variables and missing files as unknown, as diff does', a
   expect(await gwctl('test a.gwtest.yaml')).toMatchObject({ code: 0 })
 })
 
-test('dump --config shows what a file comes to, with no gateway running', async () => {
+test('dump --config shows the effective configuration of a file without a running gateway', async () => {
   const { code, stdout } = await gwctl('dump routes --config gw.yaml')
   expect(code).toBe(0)
   expect(stdout).toContain('directResponse')
@@ -151,7 +151,7 @@ test('dump --config shows what a file comes to, with no gateway running', async 
   })
 })
 
-test('files are taken in words and by -f alike', async () => {
+test('files can be given as arguments or with -f', async () => {
   const dump = (await gwctl('dump --config gw.yaml -o json')).stdout
   writeFileSync(join(cwd, 'dump.json'), dump)
   const alike: [string, string][] = [

@@ -56,7 +56,7 @@ describe('gwctl log', () => {
     expect(await gwctl('log')).toEqual({ code: 0, out: 'info\n', err: '' })
   })
 
-  test('changes it, and goes back', async () => {
+  test('changes and resets the filter', async () => {
     expect((await gwctl('log', '--level', 'warn', '--set', 'gateway=trace', '--set', 'request=off')).out).toBe(
       'gateway=trace,request=off,warn\n',
     )
@@ -64,7 +64,7 @@ describe('gwctl log', () => {
     expect((await gwctl('log', '--reset')).out).toBe('info\n')
   })
 
-  test('a level that is none: exit 2, also where no gateway answers', async () => {
+  test('an unknown level exits with 2, even without a gateway', async () => {
     for (const more of [[], ['--admin', '127.0.0.1:1']]) {
       const { code, err } = await gwctl('log', '--set', 'gateway=loud', ...more)
       expect([code, err]).toEqual([2, expect.stringContaining('loud is not a level')])
@@ -72,14 +72,14 @@ describe('gwctl log', () => {
     expect(gateway.log.filter()).toBe('info')
   })
 
-  test('a level without its flag: exit 2 and how to say it', async () => {
+  test('a level without its flag exits with 2 and suggests the flag', async () => {
     const { code, err } = await gwctl('log', 'debug', 'mcp=trace')
     expect(code).toBe(2)
     expect(err).toContain('did you mean `--level debug --set mcp=trace`?')
     expect(gateway.log.filter()).toBe('info')
   })
 
-  test('what another server answers does not drive the terminal', async () => {
+  test('escapes control sequences in replies from another server', async () => {
     const answer = 'current log level is \u001b]0;title\u0007info\n'
     const other = createServer((_, reply) => reply.end(answer)).listen(0, '127.0.0.1')
     await once(other, 'listening')
@@ -93,23 +93,23 @@ describe('gwctl health', () => {
   const healthy = { endpoint: '10.0.0.1:80', state: 'healthy' }
   const evicted = { endpoint: '10.0.0.2:80', state: 'evicted' }
 
-  test('ready', async () => {
+  test('a ready gateway exits with 0', async () => {
     expect(await gwctl('health')).toEqual({ code: 0, out: 'ready\n', err: '' })
   })
 
-  test('not ready: exit 1 and what is missing', async () => {
+  test('a gateway that is not ready exits with 1 and lists what is pending', async () => {
     gateway.pending = ['configuration']
     expect(await gwctl('health')).toEqual({ code: 1, out: 'not ready, pending: configuration\n', err: '' })
   })
 
-  test('not ready in time: exit 5', async () => {
+  test('a gateway that is not ready in time exits with 5', async () => {
     gateway.pending = ['configuration']
     const { code, err } = await gwctl('health', '--wait', '1ms')
     expect(code).toBe(5)
     expect(err).toContain('the gateway is not ready after 0.001s: ')
   })
 
-  test('some endpoints are left out: still 0', async () => {
+  test('a backend with some evicted endpoints still exits with 0', async () => {
     gateway.dumped = dumpWith([[healthy, evicted], [healthy]])
     expect(await gwctl('health')).toEqual({
       code: 0,
@@ -118,7 +118,7 @@ describe('gwctl health', () => {
     })
   })
 
-  test('a backend without a healthy endpoint: exit 1', async () => {
+  test('a backend without a healthy endpoint exits with 1', async () => {
     gateway.dumped = dumpWith([[evicted]])
     const { code, out } = await gwctl('health', '-o', 'json')
     expect(code).toBe(1)
@@ -128,7 +128,7 @@ describe('gwctl health', () => {
     })
   })
 
-  test('nobody there: exit 4', async () => {
+  test('an unreachable gateway exits with 4', async () => {
     await admin.close()
     expect((await gwctl('health')).code).toBe(4)
   })
@@ -141,7 +141,7 @@ describe('gwctl profile', () => {
     return run.finally(() => clearInterval(passing))
   }
 
-  test('writes a file of its own name that pprof reads', async () => {
+  test('writes a pprof file with a generated name', async () => {
     const { code, out, err } = await inTime(gwctl('profile', 'heap'))
     const [file] = readdirSync(folder)
     expect({ code, out }).toEqual({ code: 0, out: `${file}\n` })
@@ -150,13 +150,13 @@ describe('gwctl profile', () => {
     expect(gunzipSync(readFileSync(join(folder, file as string))).toString('latin1')).toContain('inuse_space')
   })
 
-  test('into a file of your choice', async () => {
+  test('writes to a given file', async () => {
     const { out } = await inTime(gwctl('profile', 'cpu', '-o', 'pprof=cpu.pb.gz'))
     expect(out).toBe('cpu.pb.gz\n')
     expect(readdirSync(folder)).toEqual(['cpu.pb.gz'])
   })
 
-  test.each(['pprof', 'pprof=-'])('-o %s: nothing but the profile, byte for byte, to stdout', async output => {
+  test.each(['pprof', 'pprof=-'])('-o %s writes only the raw profile to stdout', async output => {
     const chunks: Buffer[] = []
     const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address } })
     const stdout = Object.assign(new MemoryOutput(), {
@@ -171,7 +171,7 @@ describe('gwctl profile', () => {
     expect([io.stderr.text.replace(/^It is empty: .*\n/, ''), readdirSync(folder)]).toEqual(['', []])
   })
 
-  test('an empty one is said to be', async () => {
+  test('reports an empty profile', async () => {
     const empty = createServer((_request, response) => response.end(gzipSync(''))).listen(0, '127.0.0.1')
     await once(empty, 'listening')
     const address = `127.0.0.1:${(empty.address() as AddressInfo).port}`
@@ -180,7 +180,7 @@ describe('gwctl profile', () => {
     empty.close()
   })
 
-  test('no bytes into a terminal: exit 2 before anything is recorded', async () => {
+  test('refuses to write bytes to a terminal, exiting with 2 before recording', async () => {
     const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address } })
     const stdout = new MemoryOutput({ isTTY: true })
     expect(await main(['profile', 'cpu', '-o', 'pprof=-'], { ...io, stdout }, root)).toBe(2)
@@ -189,15 +189,15 @@ describe('gwctl profile', () => {
   })
 
   test.each([
-    ['a directory that is not there', 'pprof=nowhere/cpu.pb.gz', 'there is no directory nowhere'],
+    ['a missing directory', 'pprof=nowhere/cpu.pb.gz', 'there is no directory nowhere'],
     ['a directory', 'pprof=.', 'it is a directory'],
-  ])('%s: exit 3 before anything is recorded', async (_, output, words) => {
+  ])('%s exits with 3 before recording', async (_, output, words) => {
     const { code, err } = await gwctl('profile', 'cpu', '--seconds', '300', '-o', output)
     expect([code, gateway.clock.pending]).toEqual([3, 0])
     expect(err).toContain(words)
   })
 
-  test('somebody else answers: exit 4, no file', async () => {
+  test('a reply from a different server exits with 4 and writes no file', async () => {
     const other = createServer((_request, response) => response.end('hello')).listen(0, '127.0.0.1')
     await new Promise(resolve => other.once('listening', resolve))
     const address = `127.0.0.1:${(other.address() as AddressInfo).port}`
@@ -206,7 +206,7 @@ describe('gwctl profile', () => {
     other.close()
   })
 
-  test('trace writes nothing where no request came, and says so', async () => {
+  test('trace writes nothing when there was no request, and says so', async () => {
     const run = gwctl('profile', 'trace', '--seconds', '1', '-o', 'timeline=none.json')
     let over = false
     void run.then(() => {
@@ -221,7 +221,7 @@ describe('gwctl profile', () => {
     expect(err).toContain('no request came within 1s, so there is nothing to write.')
   })
 
-  test('trace writes a timeline of the requests that pass meanwhile', async () => {
+  test('trace writes a timeline of the requests made in the meantime', async () => {
     const run = gwctl('profile', 'trace', '--seconds', '5', '-o', 'timeline=t.json')
     for (const path of ['/one', '/two']) {
       let x = gateway.arrive(path)
@@ -253,17 +253,17 @@ describe('gwctl profile', () => {
     ])
   })
 
-  test('no kind is written in the form of another', async () => {
+  test('a kind cannot be written in the format of another', async () => {
     expect((await gwctl('profile', 'cpu', '-o', 'timeline=a')).code).toBe(2)
     expect((await gwctl('profile', 'trace', '-o', 'pprof=a')).code).toBe(2)
   })
 
-  test('an unknown kind is wrong usage', async () => {
+  test('an unknown kind is a usage error', async () => {
     expect((await gwctl('profile', 'disk')).code).toBe(2)
   })
 })
 
-describe('a listener of the gateway instead of its admin server', () => {
+describe('a gateway listener in place of the admin server', () => {
   test.each([
     ['log'],
     ['log', '--level', 'debug'],
@@ -273,7 +273,7 @@ describe('a listener of the gateway instead of its admin server', () => {
     ['profile', 'cpu', '--seconds', '1'],
     ['trace', '--where', 'true'],
     ['diff', 'live', 'live'],
-  ])('%s %s: its 400 is no wrong usage', async (...argv) => {
+  ])('%s %s: a 400 is not a usage error', async (...argv) => {
     const server = createServer((_, reply) => {
       reply.writeHead(400, { 'content-type': 'application/json' }).end('{"error":"a body is missing"}')
     }).listen(0, '127.0.0.1')
@@ -296,7 +296,7 @@ describe('gwctl completion', () => {
     return execFileSync('bash', ['-c', script], { encoding: 'utf8', cwd: folder }).trim().split('\n')
   }
 
-  test('bash: commands, flags, words of flags and arguments', async () => {
+  test('bash completes commands, flags, flag values and arguments', async () => {
     expect(await offered('gwctl', '')).toEqual(expect.arrayContaining(Object.keys(COMMANDS)))
     expect(await offered('gwctl', 'hea')).toEqual(['health'])
     expect(await offered('gwctl', 'run', '--wor')).toEqual(['--workers'])
@@ -306,14 +306,14 @@ describe('gwctl completion', () => {
     expect(await offered('gwctl', 'dump', 'ro')).toEqual(['routes'])
   })
 
-  test.each(['zsh', 'fish'])('%s: every command and flag', async shell => {
+  test.each(['zsh', 'fish'])('%s completes every command and flag', async shell => {
     const { out } = await gwctl('completion', shell)
     for (const id of Object.keys(COMMANDS)) expect(out).toContain(id)
     expect(out).toContain('effective')
     expect(out).toContain('yaml json jsonl table wide dot')
   })
 
-  test('another shell is wrong usage', async () => {
+  test('an unsupported shell is a usage error', async () => {
     expect((await gwctl('completion', 'tcsh')).code).toBe(2)
   })
 })
@@ -327,7 +327,7 @@ test.each([
   ['profile', 'heap', '--seconds', '1'],
   ['profile', 'trace', '--seconds', '1'],
   ['diff', 'live', 'x.yaml'],
-])('a gateway that takes the connection and never answers: %s %s', async (...argv) => {
+])('a gateway that accepts the connection but never answers: %s %s', async (...argv) => {
   await using server = await startSilentServer()
   const { code, out, err } = await gwctl(...argv, '--admin', server.address, '--timeout', '20ms')
   expect({ code, out }).toEqual({ code: 5, out: '' })
@@ -338,7 +338,7 @@ test.each([
 test.each([
   [['rotes'], 'there is no view rotes: did you mean `routes`?'],
   [['routes', '--unused'], '--unused takes no view, not routes.'],
-])('dump %j is wrong usage, whether or not a gateway runs', async (argv, message) => {
+])('dump %j is a usage error, with or without a gateway', async (argv, message) => {
   const { code, err } = await gwctl('dump', ...argv, '--admin', '127.0.0.1:1')
   expect(code).toBe(2)
   expect(err).toContain(message)

@@ -40,7 +40,7 @@ async function schemas(): Promise<(readonly [string, Json])[]> {
 }
 
 describe('names', () => {
-  test('are our own unless asked otherwise', async () => {
+  test('use our own group by default', async () => {
     expect(names(await definitions())).toEqual([
       'proxybackends.agentgateway.dev',
       'proxymodels.agentgateway.dev',
@@ -49,7 +49,7 @@ describe('names', () => {
     ])
   })
 
-  test('may stand in a group of one’s own', async () => {
+  test('can use a custom group', async () => {
     const [backend] = await definitions('--group', 'gateway.example.com')
     expect(backend).toMatchObject({
       metadata: { name: 'proxybackends.gateway.example.com' },
@@ -57,13 +57,13 @@ describe('names', () => {
     })
   })
 
-  test('may be the public ones', async () => {
+  test('can be the public ones', async () => {
     const list = await definitions('--public')
     expect(names(list)).toContain('agentgatewaypolicies.agentgateway.dev')
     expect(list[1]).toMatchObject({ spec: { names: { listKind: 'AgentgatewayModelList', shortNames: ['agmodel'] } } })
   })
 
-  test('that both sets share are none, so that they can be installed together', async () => {
+  test('do not overlap between both sets, so that they can be installed together', async () => {
     const all = [...(await definitions()), ...(await definitions('--public'))]
     const taken = all.flatMap(({ spec }) => {
       const { kind, listKind, plural, singular, shortNames } = spec.names
@@ -72,18 +72,18 @@ describe('names', () => {
     expect(new Set(taken).size).toBe(taken.length)
   })
 
-  test.each(['nodots', 'Upper.example.com', '-a.example.com'])('the group %s is refused', async group => {
+  test.each(['nodots', 'Upper.example.com', '-a.example.com'])('reject the group %s', async group => {
     const { code, out, err } = await crds('--group', group)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(group)
   })
 })
 
-test('the same text every time', async () => {
+test('the output is deterministic', async () => {
   expect((await crds()).out).toBe((await crds()).out)
 })
 
-test('status is written apart, and people see it in columns', async () => {
+test('status is a subresource, and printer columns are defined', async () => {
   for (const { spec } of await definitions()) {
     const [version] = spec.versions
     expect(version.subresources).toEqual({ status: {} })
@@ -91,8 +91,8 @@ test('status is written apart, and people see it in columns', async () => {
   }
 })
 
-describe('an API server takes only structural schemas', () => {
-  test('every field has a type, or says that it is open', async () => {
+describe('schemas are structural, as API servers require', () => {
+  test('every field has a type or is declared open', async () => {
     const untyped = (await schemas()).filter(
       ([, schema]) =>
         schema.type === undefined &&
@@ -102,7 +102,7 @@ describe('an API server takes only structural schemas', () => {
     expect(untyped.map(([path]) => path)).toEqual([])
   })
 
-  test('alternatives only count which fields are set', async () => {
+  test('alternatives only check which fields are set', async () => {
     const counts = (value: unknown): boolean =>
       Array.isArray(value)
         ? value.every(counts)
@@ -116,7 +116,7 @@ describe('an API server takes only structural schemas', () => {
     }
   })
 
-  test('keys of a list are set in each of its items', async () => {
+  test('list map keys are set in every item', async () => {
     for (const [path, schema] of await schemas()) {
       for (const key of schema['x-kubernetes-list-map-keys'] ?? []) {
         const { required = [], properties } = schema.items
@@ -125,13 +125,13 @@ describe('an API server takes only structural schemas', () => {
     }
   })
 
-  test('patterns are such as RE2 reads', async () => {
+  test('patterns are valid RE2', async () => {
     for (const [path, { pattern }] of await schemas()) {
       if (pattern !== undefined) expect([path, pattern]).not.toEqual([path, expect.stringMatching(/\(\?[=!<]|\\[1-9]/)])
     }
   })
 
-  test('rules are CEL', async () => {
+  test('validation rules are valid CEL', async () => {
     for (const [path, schema] of await schemas()) {
       for (const { rule, message } of schema['x-kubernetes-validations'] ?? []) {
         expect([path, message]).toEqual([path, expect.stringMatching(/^[^\n]+$/)])
@@ -140,7 +140,7 @@ describe('an API server takes only structural schemas', () => {
     }
   })
 
-  test('the server fills in no field that would exclude what is set', async () => {
+  test('the server defaults no field that would exclude what is set', async () => {
     const found = new Map(await schemas())
     expect(found.get('ProxyPolicy.spec.traffic.extAuth.failureMode')!).not.toHaveProperty('default')
     expect(found.get('ProxyPolicy.spec.traffic.phase')).toHaveProperty('default', 'PostRouting')

@@ -46,46 +46,46 @@ async function requests(before: string, after: string): Promise<string> {
   return out.slice(out.indexOf('\n\n') + 2)
 }
 
-describe('requests that show what has changed', () => {
+describe('requests that demonstrate a change', () => {
   test.each<[string, Parameters<typeof config>[0], Parameters<typeof config>[0], string]>([
     [
-      'who is refused',
+      'access denied to a role',
       { policies: JWT },
       { policies: `${JWT}, authorization: {rules: [{deny: 'jwt.role == "contractor"'}]}` },
       'GET localhost:8080/v1 with role=contractor: 200 → 403 (route default/chat, backend 127.0.0.1:1 → policy authorization, a.yaml:8 → b.yaml:7)\n',
     ],
     [
-      'who gets in without a token',
+      'access without a token',
       { policies: JWT },
       {},
       'GET localhost:8080/v1: 401 → 200 (route default/chat, policy jwtAuth → backend 127.0.0.1:1, a.yaml:7 → b.yaml:8)\n',
     ],
     [
-      'a rule over a list of roles',
+      'a rule on a list of roles',
       { policies: `${JWT}, authorization: {rules: ['"admin" in jwt.roles']}` },
       { policies: `${JWT}, authorization: {rules: ['"owner" in jwt.roles']}` },
       'GET localhost:8080/v1 with roles=["owner"]: 403 → 200 (route default/chat, policy authorization,',
     ],
     [
-      'one role of several, with what else is asked for',
+      'one of several roles, combined with another condition',
       { policies: `${JWT}, authorization: {rules: ['jwt.role in ["owner", "admin", "guest"] && jwt.org == "x"']}` },
       { policies: `${JWT}, authorization: {rules: ['jwt.role in ["owner", "guest"] && jwt.org == "x"']}` },
       'GET localhost:8080/v1 with org=x, role=admin: 200 → 403 (route default/chat, policy authorization, a.yaml:7 → b.yaml:7)',
     ],
     [
-      'a rule over the end of an address',
+      'a rule on the domain of an email address',
       { policies: `${JWT}, authorization: {rules: ['jwt.email.endsWith("@a.example")']}` },
       { policies: `${JWT}, authorization: {rules: ['jwt.email.endsWith("@b.example")']}` },
       'GET localhost:8080/v1 with email=x@b.example: 403 → 200 (route default/chat, policy authorization,',
     ],
     [
-      'a rule over a header field',
+      'a rule on a header field',
       {},
       { policies: `authorization: {rules: [{deny: 'request.headers["x-team"] == "red"'}]}` },
       'GET localhost:8080/v1 with x-team: red: 200 → 403',
     ],
     [
-      'an API key that is told from others',
+      'an API key identified by its metadata',
       { policies: 'apiKey: {mode: strict, keys: [{key: k1, metadata: {team: a}}]}' },
       {
         policies: `apiKey: {mode: strict, keys: [{key: k1, metadata: {team: a}}]}, authorization: {rules: [{deny: 'apiKey.team == "a"'}]}`,
@@ -93,91 +93,91 @@ describe('requests that show what has changed', () => {
       'GET localhost:8080/v1 with an API key of team=a: 200 → 403',
     ],
     [
-      'how many calls a limit lets through',
+      'the number of calls a limit allows',
       { policies: 'localRateLimit: [{requests: 5, unit: minutes}]' },
       { policies: 'localRateLimit: [{requests: 3, unit: minutes}]' },
       'GET localhost:8080/v1 with call 4: 200 → 429 (route default/chat, policy localRateLimit, a.yaml:7 → b.yaml:7)\n',
     ],
     [
-      'a limit for some only',
+      'a limit for some callers only',
       { policies: `${JWT}, localRateLimit: ${FREE(2)}` },
       { policies: `${JWT}, localRateLimit: ${FREE(4)}` },
       'GET localhost:8080/v1 with plan=free, call 3: 429 → 200',
     ],
     [
-      'a header field that is only looked at',
+      'a header field that is only read',
       { policies: `transformations: {request: {set: {x-who: 'request.headers["x-user"]'}}}` },
       { policies: `transformations: {request: {set: {x-who: 'request.headers["x-name"]'}}}` },
       'GET localhost:8080/v1 with x-user: x: request header x-who: x → unset',
     ],
     [
-      'how long is waited',
+      'a timeout',
       { policies: 'timeout: {requestTimeout: 10s}' },
       { policies: 'timeout: {requestTimeout: 20s}' },
       'GET localhost:8080/v1 with a backend that answers after 10001ms: 504 → 200 (route default/chat, policy timeout → backend 127.0.0.1:1, a.yaml:7 → b.yaml:8)\n',
     ],
     [
-      'how much is taken in',
+      'the maximum body size',
       { policies: 'buffer: {request: {maxBytes: 1000}}' },
       { policies: 'buffer: {request: {maxBytes: 2000}}' },
       'POST localhost:8080/v1 with a body of 1001 bytes: 413 → 200',
     ],
     [
-      'what is tried again',
+      'retries',
       {},
       { policies: 'retry: {attempts: 2, codes: [503]}' },
       'GET localhost:8080/v1 with a backend that answers 503: call: GET http://127.0.0.1:1/v1 → GET http://127.0.0.1:1/v1, GET http://127.0.0.1:1/v1,',
     ],
     [
-      'the pages that may read the answer',
+      'the origins allowed by CORS',
       { policies: `cors: {allowOrigins: ['https://a.example']}` },
       { policies: `cors: {allowOrigins: ['https://b.example']}` },
       'response header access-control-allow-origin: unset → https://b.example',
     ],
     [
-      'what a backend gets',
+      'a header sent to the backend',
       {},
       { policies: 'requestHeaderModifier: {set: {x-team: red}}' },
       'request header x-team: unset → red',
     ],
     [
-      'where a request goes',
+      'the backend of a request',
       {},
       { backends: `{host: '127.0.0.1:2'}` },
       'GET localhost:8080/v1: call: GET http://127.0.0.1:1/v1 → GET http://127.0.0.1:2/v1 (route default/chat, backend 127.0.0.1:1 → backend 127.0.0.1:2, a.yaml:8 → b.yaml:8)\n',
     ],
     [
-      'how requests are shared out',
+      'backend weights',
       { backends: `{host: '127.0.0.1:1', weight: 1}, {host: '127.0.0.1:2', weight: 1}` },
       { backends: `{host: '127.0.0.1:1', weight: 1}, {host: '127.0.0.1:2', weight: 0}` },
       'GET http://127.0.0.1:2/v1 → GET http://127.0.0.1:1/v1',
     ],
     [
-      'a prefix that is now a whole path',
+      'a prefix match that becomes exact',
       {},
       { match: 'exact: /v1' },
       'GET localhost:8080/v1/elsewhere: 200 → 404 (route default/chat, backend 127.0.0.1:1 → no route,',
     ],
     [
-      'a pattern',
+      'a path pattern',
       { match: "regex: '/v[0-9]+/chat'" },
       { match: "regex: '/w[0-9]+/chat'" },
       'GET localhost:8080/v0/chat: 200 → 404',
     ],
     [
-      'a tool that may no longer be called',
+      'a tool that is no longer allowed',
       { backends: MCP('') },
       { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name == "now"']}`) },
       'POST localhost:8080/v1 with tools/list: response body: tools now, some_tool → tools now (route default/chat, backend 127.0.0.1:3 → policy mcpAuthorization',
     ],
     [
-      'one tool of a list of them',
+      'one tool of an allowed list',
       { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name in ["now", "later"]']}`) },
       { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name in ["now"]']}`) },
       'POST localhost:8080/v1 with tools/call later: 200 → 400 (route default/chat, policy mcpAuthorization,',
     ],
     [
-      'tools that only one of the two names, in one list',
+      'tools allowed on only one side, in one response',
       { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name == "later"']}`) },
       { backends: MCP(`mcpAuthorization: {rules: ['mcp.tool.name == "now"']}`) },
       'POST localhost:8080/v1 with tools/list: response body: tools later → tools now (',
@@ -186,32 +186,32 @@ describe('requests that show what has changed', () => {
     expect(await requests(config(before), config(after))).toContain(told)
   })
 
-  test('which of two routes for the same requests wins', async () => {
+  test('precedence between two routes for the same requests', async () => {
     const routes = (...ports: number[]) =>
       `binds: [{port: 80, listeners: [{routes: [${ports.map(port => `{matches: [{path: {exact: /a}}], backends: [{host: '127.0.0.1:${port}'}]}`).join()}]}]}]\n`
     const out = await requests(routes(1, 2), routes(2, 1))
     expect(out).toContain('GET localhost/a: call: GET http://127.0.0.1:1/a → GET http://127.0.0.1:2/a')
   })
 
-  test('a rule about a host that no request can name does not end the comparison', async () => {
+  test('a rule on an impossible host does not end the comparison', async () => {
     const policies = `authorization: {rules: [{deny: 'request.headers["host"] == "a b"'}]}`
     expect(await requests(config({ policies }), config({ match: 'exact: /v1' }))).toContain('200 → 404')
   })
 
-  test('a port that is closed', async () => {
+  test('a closed port', async () => {
     const out = await requests(config(), config().replace('8080', '8081'))
     expect(out).toContain('GET localhost:8080/v1: 200 → port closed')
     expect(out).toContain('GET localhost:8081/v1: port closed → 200')
   })
 
-  test('a model under another name', async () => {
+  test('a renamed model', async () => {
     const llm = (name: string) => `llm: {port: 81, models: [{name: ${name}, provider: openAI, params: {apiKey: k}}]}`
     const out = await requests(llm('fast'), llm('quick'))
     expect(out).toContain('POST localhost:81/v1/chat/completions with model fast: 200 → 404')
     expect(out).toContain('POST localhost:81/v1/chat/completions with model quick: 404 → 200')
   })
 
-  test('no key that goes out in a URL', async () => {
+  test('do not reveal a key sent in a URL', async () => {
     const keyed = (key: string) =>
       config({
         backends: `{host: '127.0.0.1:1', policies: {backendAuth: {key: {value: ${key}, location: {queryParameter: {name: k}}}}}}`,
@@ -221,7 +221,7 @@ describe('requests that show what has changed', () => {
     expect(out).not.toMatch(/first-key|other-key/)
   })
 
-  test('no credential of a configuration', async () => {
+  test('do not reveal a configured credential', async () => {
     const llm = (key: string) => `llm: {port: 81, models: [{name: fast, provider: openAI, params: {apiKey: ${key}}}]}`
     const out = await requests(llm('sk-first'), llm('sk-other'))
     expect(out).toContain('request header authorization: <redacted> → <redacted> (another value)')
@@ -237,7 +237,7 @@ function MCP(policies: string): string {
   return `{mcp: {targets: [{name: time, mcp: {host: 'http://127.0.0.1:3/mcp'}}]}, policies: {${policies}}}`
 }
 
-test('a witness is a request that really differs', async () => {
+test('a witness is a request whose outcome actually differs', async () => {
   write('a.yaml', config({ policies: JWT }))
   write('b.yaml', config({ policies: `${JWT}, authorization: {rules: [{deny: 'jwt.role == "contractor"'}]}` }))
   const { out } = await gwctl('a.yaml', 'b.yaml', '-o', 'json')
@@ -253,7 +253,7 @@ test('a witness is a request that really differs', async () => {
   expect(statuses).toEqual([200, 403])
 })
 
-test('what changes nothing for any request is said to', async () => {
+test('reports a change that affects no request', async () => {
   write('a.yaml', `${config()}backends: [{name: spare, host: '127.0.0.1:8'}]\n`)
   write('b.yaml', `${config()}backends: [{name: spare, host: '127.0.0.1:9'}]\n`)
   const { out, code } = await gwctl('a.yaml', 'b.yaml')
@@ -261,7 +261,7 @@ test('what changes nothing for any request is said to', async () => {
   expect(code).toBe(1)
 })
 
-test('what is not served is told, and no request is run', async () => {
+test('reports an unserved section and runs no request', async () => {
   write('a.yaml', config())
   write('b.yaml', `${config({ match: 'exact: /v2' })}ui: {}\n`)
   const { out, err, code } = await gwctl('a.yaml', 'b.yaml')
@@ -272,7 +272,7 @@ test('what is not served is told, and no request is run', async () => {
 })
 
 describe('recorded requests', () => {
-  test('of gwctl trace --raw and of HAR run through both', async () => {
+  test('from gwctl trace --raw and from HAR run through both sides', async () => {
     write('a.yaml', config())
     write('b.yaml', config({ match: 'exact: /v1' }))
     const gateway = await openDryGateway('a.yaml', { cwd: folder, env: {}, stdin: memoryIo().stdin })
@@ -289,7 +289,7 @@ describe('recorded requests', () => {
     expect(har.out).toContain('1 of 2 requests that were tried gets something else.\n')
   })
 
-  test('that neither side lets in are no difference', async () => {
+  test('rejected by both sides are no difference', async () => {
     const to = (port: number) => config({ backends: `{host: '127.0.0.1:${port}'}` })
     write('a.yaml', to(1))
     write('b.yaml', to(2))
@@ -301,7 +301,7 @@ describe('recorded requests', () => {
     expect(out).toContain('None of 1 requests that were tried gets something else.\n')
   })
 
-  test('of HAR are taken as far as they can be, and credentials in them are not told', async () => {
+  test('from HAR are used as far as possible, without revealing credentials', async () => {
     write('a.yaml', config())
     write('b.yaml', config({ match: 'exact: /v1' }))
     const headers = [
@@ -325,21 +325,18 @@ describe('recorded requests', () => {
     expect(out).not.toContain('very-secret')
   })
 
-  test.each(['text', 'json', 'markdown', 'github'])(
-    'keep credentials in their addresses to themselves: %s',
-    async format => {
-      const policies = 'apiKey: {mode: permissive, keys: [{key: other}], location: {queryParameter: {name: ticket}}}'
-      write('a.yaml', config({ policies }))
-      write('b.yaml', config({ policies, backends: `{host: '127.0.0.1:2'}` }))
-      const query = 'team=search&access_token=very-secret-1&ticket=very-secret-2&key=very-secret-3'
-      const url = `http://me:very-secret-4@a.example:8080/v1?${query}#very-secret-5`
-      write('har.json', JSON.stringify({ log: { entries: [{ request: { method: 'GET', url, headers: [] } }] } }))
-      const { out, err, code } = await gwctl('a.yaml', 'b.yaml', '--requests', 'har.json', '-o', format)
-      expect({ code, err }).toEqual({ code: 1, err: '' })
-      expect(out).toContain('redacted')
-      expect(out).not.toContain('very-secret')
-    },
-  )
+  test.each(['text', 'json', 'markdown', 'github'])('do not reveal credentials in their URLs: %s', async format => {
+    const policies = 'apiKey: {mode: permissive, keys: [{key: other}], location: {queryParameter: {name: ticket}}}'
+    write('a.yaml', config({ policies }))
+    write('b.yaml', config({ policies, backends: `{host: '127.0.0.1:2'}` }))
+    const query = 'team=search&access_token=very-secret-1&ticket=very-secret-2&key=very-secret-3'
+    const url = `http://me:very-secret-4@a.example:8080/v1?${query}#very-secret-5`
+    write('har.json', JSON.stringify({ log: { entries: [{ request: { method: 'GET', url, headers: [] } }] } }))
+    const { out, err, code } = await gwctl('a.yaml', 'b.yaml', '--requests', 'har.json', '-o', format)
+    expect({ code, err }).toEqual({ code: 1, err: '' })
+    expect(out).toContain('redacted')
+    expect(out).not.toContain('very-secret')
+  })
 
   test.each<[string, string]>([
     ['gone.jsonl', 'gone.jsonl'],
@@ -355,13 +352,13 @@ describe('recorded requests', () => {
   })
 })
 
-test('a limit is one, whatever a route would take', async () => {
+test('--limit applies even when a single route would need more', async () => {
   write('a.yaml', config({ policies: 'localRateLimit: [{requests: 5, unit: minutes}]' }))
   write('b.yaml', config({ policies: 'localRateLimit: [{requests: 3, unit: minutes}]' }))
   expect((await gwctl('a.yaml', 'b.yaml', '--limit', '3')).out).toMatch(/ of [1-3] requests that were tried /)
 })
 
-test('of many routes as many are tried as --limit allows, and how far it is is said', async () => {
+test('tries as many requests as --limit allows for many routes, and reports the coverage', async () => {
   const routes = (timeout: string) => {
     const all = Array.from({ length: 200 }, (_, i) => {
       return `{name: r${i}, matches: [{path: {pathPrefix: /p${i}}}], policies: {timeout: {requestTimeout: ${timeout}}}, backends: [{host: '127.0.0.1:1'}]}`

@@ -55,7 +55,7 @@ const ROUTE = `binds:
 `
 const changed = (from: string, to: string) => ROUTE.replace(from, to)
 
-describe('what is no difference', () => {
+describe('changes without effect', () => {
   test.each<[string, string]>([
     ['a comment and empty lines', `# a comment\n\n${ROUTE}`],
     [
@@ -65,12 +65,12 @@ describe('what is no difference', () => {
         'matches: [{path: {pathPrefix: /v1}}]\n      name: chat',
       ),
     ],
-    ['a default that is written out', changed('host: 127.0.0.1:1', 'host: 127.0.0.1:1\n        weight: 1')],
+    ['an explicit default', changed('host: 127.0.0.1:1', 'host: 127.0.0.1:1\n        weight: 1')],
     [
-      'the default of a policy',
+      'an explicit default of a policy',
       changed("['https://a.example']", "['https://a.example'], allowCredentials: false, allowHeaders: []"),
     ],
-    ['another spelling of a duration', changed('60s', '1m')],
+    ['a duration in another unit', changed('60s', '1m')],
     ['the short form of a rule', changed(`allow: 'request.method == "GET"'`, `'request.method == "GET"'`)],
     [
       'JSON instead of YAML',
@@ -80,7 +80,7 @@ describe('what is no difference', () => {
     expect(await compare(ROUTE, after)).toEqual({ code: 0, out: 'No object differs.\n' })
   })
 
-  test('rules of one name that have changed places', async () => {
+  test('reordered rules of the same name', async () => {
     const app = (path: string, port: number) =>
       `{name: app, matches: [{path: {exact: ${path}}}], backends: [{host: '127.0.0.1:${port}'}]}`
     const routes = (...all: string[]) => `binds: [{port: 80, listeners: [{routes: [${all.join()}]}]}]`
@@ -92,7 +92,7 @@ describe('what is no difference', () => {
     expect(winner).toContain('2 objects differ')
   })
 
-  test('routes without a name that have changed places', async () => {
+  test('reordered unnamed routes', async () => {
     const routes = (...paths: string[]) =>
       `binds: [{port: 80, listeners: [{routes: [${paths.map(path => `{matches: [{path: {exact: ${path}}}], backends: [{host: '127.0.0.1:1'}]}`).join()}]}]}]`
     expect(await compare(routes('/a', '/b'), routes('/b', '/a'))).toMatchObject({ code: 0 })
@@ -101,7 +101,7 @@ describe('what is no difference', () => {
   })
 })
 
-describe('what is told', () => {
+describe('reported changes', () => {
   test.each<[string, string, string, string]>([
     [
       'a field of a policy, with both values and lines',
@@ -110,31 +110,31 @@ describe('what is told', () => {
       '~ policy timeout of route default/chat  a.yaml:8 → b.yaml:8\n    requestTimeout: 60s → 90s  a.yaml:8 → b.yaml:8\n',
     ],
     [
-      'a default that is no longer one',
+      'a default that is overridden',
       "['https://a.example']",
       "['https://a.example'], allowCredentials: true",
       'allowCredentials: false (default) → true  a.yaml:9 → b.yaml:9',
     ],
     [
-      'a rule',
+      'a changed rule',
       'GET',
       'POST',
       'rules[0].allow: request.method == "GET" → request.method == "POST"  a.yaml:12 → b.yaml:12',
     ],
     [
-      'a rule that came to it',
+      'an added rule',
       `          - allow:`,
       `          - deny: 'false'\n          - allow:`,
       'rules[0]: unset → {"deny":"false"}  b.yaml:12',
     ],
     [
-      'a policy that is gone',
+      'a removed policy',
       "        cors: {allowOrigins: ['https://a.example']}\n",
       '',
       '- policy cors of route default/chat  a.yaml:9\n',
     ],
     [
-      'a policy that is new',
+      'an added policy',
       '        timeout',
       '        csrf: {}\n        timeout',
       '+ policy csrf of route default/chat  b.yaml:8\n',
@@ -145,24 +145,24 @@ describe('what is told', () => {
       '127.0.0.1:2',
       '~ route default/chat  a.yaml:5 → b.yaml:5\n    backends[0].host: 127.0.0.1:1 → 127.0.0.1:2  a.yaml:14 → b.yaml:14\n',
     ],
-    ['its weight', 'host: 127.0.0.1:1', '{host: 127.0.0.1:1, weight: 5}', 'backends[0].weight: 1 → 5'],
-    ['a condition', 'pathPrefix', 'exact', 'matches[0].path.pathPrefix: /v1 → unset'],
+    ['the weight of a backend', 'host: 127.0.0.1:1', '{host: 127.0.0.1:1, weight: 5}', 'backends[0].weight: 1 → 5'],
+    ['a match condition', 'pathPrefix', 'exact', 'matches[0].path.pathPrefix: /v1 → unset'],
     [
-      'a route under another name',
+      'a renamed route',
       'name: chat',
       'name: talk',
       '= route default/chat is now route default/talk  a.yaml:5 → b.yaml:5\n1 object differs: 1 renamed.\n',
     ],
     [
-      'another port',
+      'a changed port',
       'port: 8080',
       'port: 8081',
       '= port 8080 is now port 8081  a.yaml:2 → b.yaml:2\n1 object differs: 1 renamed.\n',
     ],
     ['the host of a listener', '- routes:', '- hostname: a.example\n    routes:', 'hostname:  → a.example'],
-    ['settings of the process', 'binds:', 'config: {logging: {level: debug}}\nbinds:', '~ settings'],
+    ['process settings', 'binds:', 'config: {logging: {level: debug}}\nbinds:', '~ settings'],
     [
-      'policies of every port',
+      'policies for every port',
       'binds:',
       'frontendPolicies: {http: {maxBufferSize: 1Mi}}\nbinds:',
       '+ policy http of every port  b.yaml:1\n',
@@ -192,7 +192,7 @@ binds: [{port: 80, listeners: [{routes: [{name: r, backends: [{backend: /${name}
 `)
   })
 
-  test('a policy with a target once, for all routes that it holds for', async () => {
+  test('a policy with a target, once for all its routes', async () => {
     const config = (origin: string) => `
 policies: [{name: {name: wide}, target: {gateway: {gatewayName: default}}, policy: {cors: {allowOrigins: ['${origin}']}}}]
 binds: [{port: 80, listeners: [{routes: [${[1, 2, 3, 4, 5, 6].map(i => `{name: r${i}, matches: [{path: {exact: /${i}}}], backends: [{host: '127.0.0.1:1'}]}`).join()}]}]}]
@@ -205,7 +205,7 @@ binds: [{port: 80, listeners: [{routes: [${[1, 2, 3, 4, 5, 6].map(i => `{name: r
 `)
   })
 
-  test('that a secret is another one, and neither of them', async () => {
+  test('a changed secret, without either value', async () => {
     const config = (key: string) =>
       changed("cors: {allowOrigins: ['https://a.example']}", `apiKey: {keys: [{key: ${key}}]}`)
     const { out, code } = await compare(config('first-secret'), config('other-secret'))
@@ -215,7 +215,7 @@ binds: [{port: 80, listeners: [{routes: [${[1, 2, 3, 4, 5, 6].map(i => `{name: r
     expect(await compare(config('first-secret'), config('first-secret'))).toMatchObject({ code: 0 })
   })
 
-  test('that a file which is named has other content', async () => {
+  test('changed content of a referenced file', async () => {
     const config = changed("cors: {allowOrigins: ['https://a.example']}", 'basicAuth: {htpasswd: {file: ./users}}')
     write('old/config.yaml', config)
     write('new/config.yaml', config)
@@ -228,15 +228,15 @@ binds: [{port: 80, listeners: [{routes: [${[1, 2, 3, 4, 5, 6].map(i => `{name: r
   })
 })
 
-describe('what may be compared', () => {
-  test('stdin with a file', async () => {
+describe('comparable inputs', () => {
+  test('stdin and a file', async () => {
     write('b.yaml', changed('60s', '90s'))
     const { out, code } = await gwctl(['-', 'b.yaml', '--structural'], { stdin: ROUTE })
     expect(out).toContain('requestTimeout: 60s → 90s  <stdin>:8 → b.yaml:8')
     expect(code).toBe(1)
   })
 
-  test('a running gateway and a saved dump with the file that they come from', async () => {
+  test('a running gateway, a saved dump and their source file', async () => {
     await using gateway = await startGateway(ROUTE.replace('8080', '0'))
     const dump = JSON.parse(JSON.stringify(dumpOf(gateway.gateway.snapshot!, '1.0.0')))
     const fake = new FakeGateway()
@@ -284,7 +284,7 @@ spec:
     expect(code).toBe(1)
   })
 
-  test('resources that are not all there', async () => {
+  test('incomplete resources', async () => {
     const route = (path: string) => `apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: gw, namespace: default}
@@ -306,7 +306,7 @@ spec:
     expect(code).toBe(1)
   })
 
-  test('revisions of git, with the files that were beside them', async () => {
+  test('git revisions, with the files next to them', async () => {
     const git = (...args: string[]) =>
       execFileSync('git', ['-C', folder, '-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args])
     git('init', '-q')
@@ -341,8 +341,8 @@ spec:
   })
 })
 
-describe('what cannot be compared', () => {
-  test('the findings of the side that has them, with its name', async () => {
+describe('inputs that cannot be compared', () => {
+  test('show the findings of the invalid side, with its name', async () => {
     write('a.yaml', ROUTE)
     write('b.yaml', changed('cors', 'crs'))
     for (const sides of [
@@ -360,10 +360,10 @@ describe('what cannot be compared', () => {
   test.each<[string, string[], number, string]>([
     ['no such file', ['a.yaml', 'c.yaml'], 3, 'c.yaml does not exist'],
     ['stdin twice', ['-', '-'], 2, 'both sides cannot be stdin'],
-    ['a revision without any path', ['git:HEAD', 'git:HEAD~1'], 2, 'Write git:HEAD:PATH.'],
+    ['a revision without a path', ['git:HEAD', 'git:HEAD~1'], 2, 'Write git:HEAD:PATH.'],
     ['no revision', ['git:', 'a.yaml'], 2, 'git: names no revision.'],
-    ['no repository', ['git:HEAD', 'a.yaml'], 2, 'is in no git repository'],
-    ['nobody there', ['live', 'a.yaml', '--admin', 'http://127.0.0.1:1'], 4, 'no gateway answers'],
+    ['no git repository', ['git:HEAD', 'a.yaml'], 2, 'is in no git repository'],
+    ['no running gateway', ['live', 'a.yaml', '--admin', 'http://127.0.0.1:1'], 4, 'no gateway answers'],
     ['one side only', ['a.yaml'], 2, 'two sides are compared, and one is named.'],
   ])('%s', async (_, argv, code, message) => {
     write('a.yaml', ROUTE)
@@ -372,7 +372,7 @@ describe('what cannot be compared', () => {
 })
 
 describe('formats', () => {
-  test('JSON, GitHub and Markdown say the same', async () => {
+  test('JSON, GitHub and Markdown report the same change', async () => {
     write('a.yaml', ROUTE)
     write('b.yaml', changed('60s', '90s'))
     const as = async (format: string) => gwctl(['a.yaml', 'b.yaml', '--structural', '-o', format])
@@ -395,7 +395,7 @@ describe('formats', () => {
     expect(code).toBe(1)
   })
 
-  test('Markdown fits into a comment of GitHub, and says what is left out', async () => {
+  test('Markdown fits into a GitHub comment and says what it omits', async () => {
     const routes = (port: number) =>
       Array.from({ length: 1500 }, (_, i) => {
         return `{name: r${i}, matches: [{path: {exact: /${'x'.repeat(60)}${i}}}], backends: [{host: '127.0.0.1:${port + i}'}]}`

@@ -82,7 +82,7 @@ workloads      0
     expect(await gwctl(view)).toEqual({ code: 0, out: table, err: '' })
   })
 
-  test('routes say what they match and where they lead', async () => {
+  test('routes show what they match and where they lead', async () => {
     const [, chat, tools] = (await gwctl('routes')).out.split('\n')
     expect(chat).toMatch(
       /^default\/chat .* api\.example\.com {2}POST \/v1\/\* x-team=a {2}.*cors.* 127\.0\.0\.1:1\(3\) 127\.0\.0\.1:2\(1\)$/,
@@ -96,20 +96,20 @@ workloads      0
     expect(out).toMatch(/web {5}mcp {8}http:\/\/127\.0\.0\.1:3\/mcp\n/)
   })
 
-  test('wide and --show-origin add the lines of the file', async () => {
+  test('wide and --show-origin add the source lines', async () => {
     expect((await gwctl('listeners', '-o', 'wide')).out).toContain('test.yaml:')
     expect((await gwctl('listeners', '--show-origin')).out).toMatch(/ORIGIN\n.*test\.yaml:\d+:\d+\n/)
     expect((await gwctl('listeners')).out).not.toContain('test.yaml')
   })
 
-  test('as data: one value for each object', async () => {
+  test('data formats print one value per object', async () => {
     expect(JSON.parse((await gwctl('routes', '-o', 'json')).out)).toEqual(dump.routes)
     const lines = (await gwctl('backends', '-o', 'jsonl')).out.trimEnd().split('\n')
     expect(lines.map(line => JSON.parse(line) as unknown)).toEqual(dump.backends)
     expect((await gwctl('models', '-o', 'yaml')).out).toContain('apiKey: <redacted>')
   })
 
-  test('a graph of the ways', async () => {
+  test('dot prints a routing graph', async () => {
     const { out } = await gwctl('-o', 'dot')
     expect(out).toMatch(/^digraph gateway \{/)
     expect(out).toContain('label="POST /v1/* x-team=a"')
@@ -121,19 +121,19 @@ workloads      0
     [['--effective', 'chat', '-o', 'dot'], 'a graph shows the whole configuration, not --effective alone.'],
     [['models', '--unused'], '--unused takes no view, not models.'],
     [['models', '--effective', 'chat'], '--effective takes no view, not models.'],
-  ])('%j: nothing is left out without a word', async (argv, message) => {
+  ])('%j is rejected rather than partly ignored', async (argv, message) => {
     const { code, out, err } = await gwctl(...argv)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
   })
 
-  test('an unknown view is wrong usage, with a guess', async () => {
+  test('an unknown view is a usage error with a suggestion', async () => {
     const { code, err } = await gwctl('rotes')
     expect(code).toBe(2)
     expect(err).toContain('did you mean `routes`?')
   })
 
-  test('control characters of a configuration reach no terminal', async () => {
+  test('control characters in a configuration never reach the terminal', async () => {
     const [first] = dump.routes
     const hostname = '\u001b[2Jevil\u009b2J\u202e'
     save({ ...dump, routes: [{ ...first, hostnames: [hostname] }] })
@@ -145,7 +145,7 @@ workloads      0
     expect(route?.hostnames).toEqual([hostname])
   })
 
-  test('5,000 routes are all there, in every format', async () => {
+  test('all 5,000 routes are shown in every format', async () => {
     const [first] = dump.routes
     const routes = Array.from({ length: 5000 }, (_, i) => ({ ...first, key: `k${i}`, name: `r${i}` }))
     save({ ...dump, routes })
@@ -173,11 +173,11 @@ describe('--select', () => {
     ['ruleName == "x"', []],
     ['has(self.ruleName)', []],
     ['false', []],
-  ])('routes for which %s', async (expression, expected) => {
+  ])('selects routes for which %s', async (expression, expected) => {
     expect((await names('routes', expression)).filter(name => name === 'chat' || name === 'tools')).toEqual(expected)
   })
 
-  test('every view has it, also that of what is unused, in any format', async () => {
+  test('works in every view and format, including --unused', async () => {
     expect((await gwctl('binds', '--select', 'port > 80')).out).toMatch(/^BIND .*\nbind\/81 .*\n$/)
     expect((await gwctl('mcp', '--select', 'has(self.stdio)')).out).toMatch(/^BACKEND .*\n.* time .*\n$/)
     expect((await gwctl('--unused', '--select', 'kind == "backend"')).out).toMatch(/^KIND .*\nbackend .*spare.*\n$/)
@@ -186,7 +186,7 @@ describe('--select', () => {
     expect(out).toMatch(/^- policy: cors\n/)
   })
 
-  test('an object with several rows comes whole, or not at all', async () => {
+  test('keeps all rows of an object or none', async () => {
     const [first, ...others] = dump.backends
     const health = [{ endpoint: 'a:1' }, { endpoint: 'b:2' }]
     save({ ...dump, backends: [{ ...first, name: 'two', health }, ...others] })
@@ -204,14 +204,14 @@ describe('--select', () => {
     ['name.matches("(")', 'bad pattern', 'RE2'],
     [`${'!'.repeat(100)}true`, 'nested too deeply', ''],
     [`"${'x'.repeat(20_000)}" == name`, '20010 characters', ''],
-  ])('%s is refused and says why', async (expression, message, help) => {
+  ])('rejects %s with a reason', async (expression, message, help) => {
     const { code, out, err } = await gwctl('routes', '--select', expression)
     expect([code, out]).toEqual([2, ''])
     expect(err).toContain(message)
     expect(err).toContain(help)
   })
 
-  test('where there are no rows of one kind it is wrong usage', async () => {
+  test('is a usage error unless all rows are of one kind', async () => {
     for (const argv of [[], ['routes', '-o', 'dot'], ['-o', 'table'], ['--effective', 'chat']]) {
       const { code, err } = await gwctl(...argv, '--select', 'true')
       expect([argv, code]).toEqual([argv, 2])
@@ -220,7 +220,7 @@ describe('--select', () => {
   })
 })
 
-test('the examples of docs/admin.md work', async () => {
+test('the examples in docs/admin.md work', async () => {
   const examples = docPage('admin.md').commands.filter(({ argv }) => argv[0] === 'dump')
   expect(examples.length).toBeGreaterThan(4)
   for (const { line, argv } of examples) {
@@ -230,14 +230,14 @@ test('the examples of docs/admin.md work', async () => {
 })
 
 describe('--effective', () => {
-  test('who wins and who is overridden', async () => {
+  test('shows which policy wins and which is overridden', async () => {
     const { out } = await gwctl('--effective', 'chat')
     expect(out).toMatch(/cors at the route\n {2}✓ test\.yaml:16:\d+ wins\n {2}✗ test\.yaml:5:\d+ overridden/)
     expect(out).toContain('- https://a.example')
     expect(out).toContain('authorization at the route')
   })
 
-  test('as data', async () => {
+  test('is available as data', async () => {
     const { policies } = JSON.parse((await gwctl('--effective', 'default/tools', '-o', 'json')).out) as {
       policies: { policy: string; wonBy: string[]; overridden: string[] }[]
     }
@@ -246,7 +246,7 @@ describe('--effective', () => {
     ])
   })
 
-  test('of several routes of one name asks for a key, which each has', async () => {
+  test('asks for a key when several routes share a name', async () => {
     const [first] = dump.routes
     save({ ...dump, routes: [first, { ...first, key: `${first?.key}#2`, origin: 'test.yaml:99:1' }] })
     const { code, err } = await gwctl('--effective', 'default/chat')
@@ -257,14 +257,14 @@ describe('--effective', () => {
     }
   })
 
-  test('a route that is not there', async () => {
+  test('suggests a name for an unknown route', async () => {
     const { code, err } = await gwctl('--effective', 'default/chta')
     expect(code).toBe(2)
     expect(err).toContain('did you mean `default/chat`?')
   })
 })
 
-test('--unused: what no route refers to, and policies that never win', async () => {
+test('--unused lists what no route refers to, and policies that never win', async () => {
   const { out } = await gwctl('--unused', '-o', 'json')
   expect(JSON.parse(out)).toEqual([
     { kind: 'backend', name: '/spare', why: 'nothing refers to it', origin: expect.stringMatching(/^test\.yaml:7:/) },
@@ -297,12 +297,12 @@ binds:
     - {matches: [{path: {exact: /g}}], backends: [{routeGroup: g}]}
 `
 
-  test('of nothing says so, beside the table', async () => {
+  test('says on stderr when everything is used', async () => {
     expect(await unused(USED)).toEqual({ code: 0, out: '', err: 'Everything is used.\n' })
     expect((await gwctl('--unused', '-o', 'json')).out).toBe('[]\n')
   })
 
-  test('a group that no route delegates to, and what only it refers to', async () => {
+  test('lists a group no route delegates to, and what only that group refers to', async () => {
     const { out } = await unused(
       USED.replace('    - {matches: [{path: {exact: /g}}], backends: [{routeGroup: g}]}\n', ''),
     )
@@ -310,7 +310,7 @@ binds:
   })
 })
 
-test('a table without rows says why, beside stdout', async () => {
+test('an empty table is explained on stderr', async () => {
   save({ ...dump, models: [] })
   expect(await gwctl('models')).toEqual({ code: 0, out: '', err: 'There are no models.\n' })
   expect(await gwctl('binds', '--select', 'port == 9')).toEqual({
@@ -320,7 +320,7 @@ test('a table without rows says why, beside stdout', async () => {
   })
 })
 
-test('models and MCP targets have their lines too', async () => {
+test('models and MCP targets have source lines as well', async () => {
   expect((await gwctl('models', '--show-origin')).out).toMatch(/ ORIGIN\ngpt-x .* test\.yaml:25:12\n/)
   expect(JSON.parse((await gwctl('mcp', '-o', 'json')).out)).toMatchObject([
     { name: 'time', origin: expect.stringMatching(/^test\.yaml:22:/) },
@@ -328,8 +328,8 @@ test('models and MCP targets have their lines too', async () => {
   ])
 })
 
-describe('dumps that somebody else has made', () => {
-  test('one of the public system', () => {
+describe('dumps from elsewhere', () => {
+  test('a dump of the public system', () => {
     const path = { path: { pathPrefix: '/' } }
     const uses = [{ weight: 2, backend: '/b', inlinePolicies: [{ timeout: {} }] }]
     const route = {
@@ -367,7 +367,7 @@ describe('dumps that somebody else has made', () => {
     expect(model.backends).toMatchObject([{ key: '/b', kind: 'host', spec: 'example.com:80' }])
   })
 
-  test('one of the public system with connections and models', async () => {
+  test('a dump of the public system with connections and models', async () => {
     const use = (backend: string) => ({ weight: 1, backend })
     const listener = (key: string, more: object) => ({
       key,
@@ -422,7 +422,7 @@ describe('dumps that somebody else has made', () => {
     expect((await gwctl('-o', 'yaml')).out).toContain('llmRouter:')
   })
 
-  test('one that is broken: the place and the way out', async () => {
+  test('a broken dump reports the position and a way out', async () => {
     save({ ...dump, routes: [{ key: 'r' }] })
     const { code, err } = await gwctl('routes')
     expect(code).toBe(3)

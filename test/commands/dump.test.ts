@@ -62,30 +62,30 @@ async function gwctl(argv: string[], options: Parameters<typeof memoryIo>[0] = {
 }
 
 describe('a running gateway', () => {
-  test('YAML by default', async () => {
+  test('prints YAML by default', async () => {
     expect(await gwctl(['--admin', `http://${admin.address}`])).toEqual({ code: 0, out: YAML, err: '' })
   })
 
-  test('JSON, address from the environment', async () => {
+  test('prints JSON, with the address from the environment', async () => {
     const { code, out } = await gwctl(['-o', 'json'], { env: { GWCTL_ADMIN: admin.address } })
     expect(code).toBe(0)
     expect(JSON.parse(out)).toEqual(DUMP)
   })
 
-  test('through a Unix socket', async () => {
+  test('is reached through a Unix socket', async () => {
     const server = await startAdmin(`unix:${join(folder, 'admin.sock')}`, gateway)
     const { code, out } = await gwctl(['--admin', `unix:${join(folder, 'admin.sock')}`])
     await server.close()
     expect({ code, out }).toEqual({ code: 0, out: YAML })
   })
 
-  test('into a file, and what was saved reads back the same', async () => {
+  test('is dumped to a file that reads back the same', async () => {
     await gwctl(['--admin', admin.address, '-o', 'yaml=dump.yaml'])
     expect(readFileSync(join(folder, 'dump.yaml'), 'utf8')).toBe(YAML)
     expect(JSON.parse((await gwctl(['-f', 'dump.yaml', '-o', 'json'])).out)).toEqual(DUMP)
   })
 
-  test('nobody there: exit 4, the address and the way out', async () => {
+  test('an unreachable address exits with 4, showing the address and a hint', async () => {
     const { address } = admin
     await admin.close()
     const { code, out, err } = await gwctl(['--admin', `http://${address}`])
@@ -95,7 +95,7 @@ describe('a running gateway', () => {
     expect(err).toContain('GWCTL_ADMIN')
   })
 
-  test('somebody else there: exit 4', async () => {
+  test('a different server exits with 4', async () => {
     const other = createServer((request, response) => {
       if (request.url === '/html/config_dump') response.end('<html>')
       else if (request.url === '/list/config_dump') response.end('[]')
@@ -115,13 +115,13 @@ describe('a running gateway', () => {
     other.close()
   })
 
-  test('credentials of the URL stay out of the message', async () => {
+  test('credentials in the URL stay out of the message', async () => {
     const { code, err } = await gwctl(['--admin', 'http://user:hunter2@127.0.0.1:1/'])
     expect(code).toBe(4)
     expect(err).not.toContain('hunter2')
   })
 
-  test.each([['ftp://127.0.0.1'], ['http://'], ['http://[::1']])('%s is wrong usage', async url => {
+  test.each([['ftp://127.0.0.1'], ['http://'], ['http://[::1']])('%s is a usage error', async url => {
     expect((await gwctl(['--admin', url])).code).toBe(2)
   })
 })
@@ -129,16 +129,16 @@ describe('a running gateway', () => {
 describe('a saved dump', () => {
   const save = (text: string | Buffer) => writeFileSync(join(folder, 'dump.json'), text)
 
-  test('from a file', async () => {
+  test('is read from a file', async () => {
     save(JSON.stringify(DUMP))
     expect(await gwctl(['--file', 'dump.json', '--output', 'yaml'])).toEqual({ code: 0, out: YAML, err: '' })
   })
 
-  test('from stdin', async () => {
+  test('is read from stdin', async () => {
     expect((await gwctl(['-f', '-'], { stdin: JSON.stringify(DUMP) })).out).toBe(YAML)
   })
 
-  test('a key that objects inherit survives', async () => {
+  test('keeps a `__proto__` key', async () => {
     save(`{"binds": [], "routes": {}, "config": {"__proto__": {"a": 1}}}`)
     expect((await gwctl(['-f', 'dump.json'])).out).toContain('__proto__:\n    a: 1')
   })
@@ -146,36 +146,36 @@ describe('a saved dump', () => {
   test.each<[string, string | Buffer, string]>([
     ['broken JSON', '{"binds": [', 'not valid JSON'],
     ['broken YAML', 'binds: [\n', 'dump.json:'],
-    ['empty', '', 'it is not a map'],
+    ['an empty file', '', 'it is not a map'],
     ['a list', '[]', 'it is not a map'],
     ['YAML over 16 MiB', `binds: []\n${'# much\n'.repeat(2_400_000)}`, 'too large for YAML'],
-    ['something else', '{"kind": "Pod"}', 'it has no binds'],
+    ['an unrelated document', '{"kind": "Pod"}', 'it has no binds'],
     ['a configuration file', 'binds:\n- port: 3000\n', '`gwctl validate`'],
     [
-      'one with more sections',
+      'a configuration file with more sections',
       'backends: [{name: a, policies: {backendAuth: {key: k}}}]\nconfig: {}\nbinds: [{port: 1}]',
       '`gwctl validate`',
     ],
-    ['a dump of nothing', '{"binds": 5, "routes": [], "config": {}}', 'its binds are not a list'],
-    ['binary', Buffer.from([0, 1, 2, 3, 0]), 'binary'],
-  ])('%s: exit 3', async (_, text, words) => {
+    ['binds that are not a list', '{"binds": 5, "routes": [], "config": {}}', 'its binds are not a list'],
+    ['a binary file', Buffer.from([0, 1, 2, 3, 0]), 'binary'],
+  ])('%s exits with 3', async (_, text, words) => {
     save(text)
     const { code, out, err } = await gwctl(['-f', 'dump.json'])
     expect({ code, out }).toEqual({ code: 3, out: '' })
     expect(err).toContain(words)
   })
 
-  test('a missing file: exit 3', async () => {
+  test('a missing file exits with 3', async () => {
     const { code, err } = await gwctl(['-f', 'nope.json'])
     expect(code).toBe(3)
     expect(err).toContain('nope.json does not exist')
   })
 
-  test('a file and a gateway at once is wrong usage', async () => {
+  test('a file together with a gateway is a usage error', async () => {
     expect((await gwctl(['-f', 'dump.json', '--local'])).code).toBe(2)
   })
 
-  test('a place that cannot be written: exit 3', async () => {
+  test('an unwritable output path exits with 3', async () => {
     save(JSON.stringify(DUMP))
     const { code, err } = await gwctl(['-f', 'dump.json', '-o', 'yaml=no/such/folder.yaml'])
     expect(code).toBe(3)

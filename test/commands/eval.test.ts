@@ -74,13 +74,13 @@ describe('the value is printed as JSON', () => {
     expect(await value(text)).toEqual(expected)
   })
 
-  test('the expression may come from stdin', async () => {
+  test('reads the expression from stdin', async () => {
     expect(await evaluate(['-'], 'request.method == "GET"\n')).toEqual({ code: 0, out: 'true\n', err: '' })
   })
 })
 
-describe('what it is evaluated over', () => {
-  test('a request in the words of curl, its client and its time', async () => {
+describe('evaluation input', () => {
+  test('a curl-style request, its client address and time', async () => {
     const all = '[request.method, request.uri, request.headers["x-team"], string(request.body), source.address]'
     const words = ['PATCH', 'https://h/p?q=1', '-H', 'x-team: a', '-d', 'b=1', '--source', '10.0.0.1']
     expect(await value(all, ...words)).toEqual(['PATCH', 'https://h/p?q=1', 'a', 'b=1', '10.0.0.1'])
@@ -89,25 +89,25 @@ describe('what it is evaluated over', () => {
     expect(await value('request.headers["x-team"]', '--curl', 'copied.sh')).toBe('b')
   })
 
-  test('claims and metadata of a key', async () => {
+  test('JWT claims and API key metadata', async () => {
     expect(await value('jwt.sub', '--jwt', '{"sub": "alice"}')).toBe('alice')
     expect(await value('jwt.sub', '--jwt-claims', '{"sub": "alice"}')).toBe('alice')
     expect(await value('apiKey.name', '--api-key', 'ci')).toBe('ci')
   })
 
-  test('a request of a file, as test cases write it, with what flags add', async () => {
+  test('a request file in test case format, extended by flags', async () => {
     const text = '[request.method, request.pathAndQuery, request.headers["x-team"], json(request.body).n, jwt.sub]'
     expect(await value(text, '--request', 'request.yaml')).toEqual(['PUT', '/a?b=c', 'a', 1, 'bob'])
     expect(await value('jwt.sub', '--request', 'request.yaml', '--jwt', '{"sub": "eve"}')).toBe('eve')
   })
 
-  test('variables by name, from a file or as text', async () => {
+  test('variables by name, from a file or inline', async () => {
     expect(await value('response.code', '--phase', 'response', '--context', 'context.json')).toBe(503)
     expect(await value('llm.inputTokens', '--phase', 'usage', '--context', '{"llm": {"inputTokens": 9}}')).toBe(9)
     expect(await value('request.path', '/a', '--context', '{"request": {"path": "/b"}}')).toBe('/b')
   })
 
-  test('what the body says of protocols', async () => {
+  test('protocol fields from the body', async () => {
     expect(await value('llmRequest.model', '--phase', 'llm', '--json', '{"model": "m"}')).toBe('m')
     const call = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "echo"}}'
     expect(await value('mcp.tool.name', '--phase', 'mcp', '--json', call)).toBe('echo')
@@ -115,24 +115,29 @@ describe('what it is evaluated over', () => {
   })
 
   test.each<[string, string, string, unknown]>([
-    ['before it was rewritten', '[request.path, request.headers["x-team"]]', '#2', ['/v1/chat', 'search']],
+    ['the request before a rewrite', '[request.path, request.headers["x-team"]]', '#2', ['/v1/chat', 'search']],
     ['another request', '[request.path, source.address]', '#3', ['/other', '10.1.2.3']],
-    ['after it was rewritten', '[request.path, string(request.body)]', '#5', ['/v1/chat/new', '{"model": "gpt-x"}']],
-    ['facts of the log', '[llm.requestModel, backend.name, mcp.tool.target]', '', ['gpt-x', 'models', 'time']],
+    [
+      'the request after a rewrite',
+      '[request.path, string(request.body)]',
+      '#5',
+      ['/v1/chat/new', '{"model": "gpt-x"}'],
+    ],
+    ['log fields', '[llm.requestModel, backend.name, mcp.tool.target]', '', ['gpt-x', 'models', 'time']],
     ['the response', '[response.code, response.headers["x-by"]]', '#9', [502, 'a']],
-    ['the start', 'request.startTime', '#4', '2026-01-15T12:30:45.250Z'],
+    ['the start time', 'request.startTime', '#4', '2026-01-15T12:30:45.250Z'],
   ])('a recorded event: %s', async (_, text, number, expected) => {
     expect(await value(text, '--phase', 'log', '--trace', `trace.jsonl${number}`)).toEqual(expected)
   })
 
-  test('a recorded event knows nothing that came later', async () => {
+  test('a recorded event does not include what came later', async () => {
     const { code, err } = await evaluate(['response.code', '--phase', 'log', '--trace', 'trace.jsonl#8'])
     expect(code).toBe(1)
     expect(err).toContain('error: the variable has no value here')
   })
 })
 
-describe('the phase decides the variables', () => {
+describe('the phase determines the variables', () => {
   test.each<[string, string, string]>([
     ['request', 'response.code', 'available in: response policies, access logs'],
     ['usage', 'response.code', 'not available here'],
@@ -176,18 +181,18 @@ ${text}
   })
 })
 
-test('a path that begins with two slashes names no host', async () => {
+test('a path that starts with two slashes is not taken for a host', async () => {
   const { out } = await evaluate(['request.host + request.path', '//other/a'])
   expect(out).toBe('"localhost//other/a"\n')
 })
 
-test.each([[[]], [['--steps']], [['-o', 'json']]])('no value drives the terminal: %j', async form => {
+test.each([[[]], [['--steps']], [['-o', 'json']]])('no value can control the terminal: %j', async form => {
   const { out } = await evaluate(['"a\\u009b31m"', ...form])
   expect(out).toContain('a\\u009b31m')
   expect(out).not.toContain('\u009b')
 })
 
-test('-o json has the value, the type and the steps', async () => {
+test('-o json contains the value, the type and the steps', async () => {
   const { out } = await evaluate(['jwt.n > 1', '--jwt', '{"n": 2}', '--steps', '-o', 'json=out.json'])
   expect(out).toBe('')
   expect(JSON.parse(readFileSync(join(folder, 'out.json'), 'utf8'))).toEqual({
@@ -206,11 +211,11 @@ test.each<[string, number]>([
   ['1 == 2', 1],
   ['"true"', 1],
   ['jwt.sub == "a"', 1],
-])('--exit-value: %s exits %i', async (text, code) => {
+])('--exit-value: %s exits with %i', async (text, code) => {
   expect((await evaluate([text, '--exit-value'])).code).toBe(code)
 })
 
-describe('a mistake is shown where it is', () => {
+describe('errors are shown at their position', () => {
   test.each<[string, string[], string]>([
     [
       'request.pth',
@@ -255,7 +260,7 @@ describe('a mistake is shown where it is', () => {
   })
 })
 
-describe('credentials do not show', () => {
+describe('credentials are redacted', () => {
   test.each<[string, string[]]>([
     ['request.headers.authorization', ['-H', 'authorization: Bearer very-secret']],
     ['request.headers', ['-H', 'authorization: Bearer very-secret']],
@@ -272,13 +277,13 @@ describe('credentials do not show', () => {
     }
   })
 
-  test('but they can be asked about', async () => {
+  test('but expressions can test them', async () => {
     const ask = 'request.headers.authorization.startsWith("Bearer ")'
     expect(await value(ask, '-H', 'authorization: Bearer very-secret')).toBe(true)
   })
 })
 
-describe('what is wrong is said', () => {
+describe('invalid input is reported', () => {
   test.each<[string[], number, string]>([
     [[], 2, 'An expression is missing.'],
     [[''], 2, 'An expression is missing.'],
@@ -304,7 +309,7 @@ describe('what is wrong is said', () => {
   })
 })
 
-describe('without an expression, a terminal asks', () => {
+describe('interactive mode', () => {
   /** Everything that is typed, in one go or key by key; the end of it is Ctrl-D. */
   async function type(keys: readonly string[], argv: readonly string[] = []) {
     const io = memoryIo({ cwd: folder, terminal: true, env: { NO_COLOR: '1' } })
@@ -319,7 +324,7 @@ describe('without an expression, a terminal asks', () => {
     return { code: await code, out: io.stdout.text, err: io.stderr.text }
   }
 
-  test('and answers one after the other', async () => {
+  test('evaluates one line after another', async () => {
     const jwt = ['--jwt', '{"sub": "bob"}', '-H', 'authorization: Bearer very-secret']
     const lines = ['jwt.sub\n', 'jwt.sbu\n', ':steps\n', 'jwt.sub == "bob"\n', 'request.headers.authorization\n']
     const { code, out, err } = await type(lines, jwt)
@@ -331,7 +336,7 @@ describe('without an expression, a terminal asks', () => {
     expect(out).not.toContain('very-secret')
   })
 
-  test('for another phase, or a type', async () => {
+  test('switches the phase or shows a type', async () => {
     const lines = [
       'response.code\n',
       ':phase reponse\n',
@@ -349,7 +354,7 @@ describe('without an expression, a terminal asks', () => {
     expect(out.match(/Tab completes names/g)).toHaveLength(2)
   })
 
-  test('the variables of the phase, with what they are', async () => {
+  test('lists the variables of the phase with a description', async () => {
     const { out } = await type([':vars\n', ':phase response\n', ':vars\n'])
     const [asked = '', answered = ''] = out.split('response> ')
     expect(asked).toMatch(/^ {2}request {2,}\S/m)
@@ -368,14 +373,14 @@ describe('without an expression, a terminal asks', () => {
     expect(out.split('response> ').at(1)?.split('\n')[0]).toContain(whole)
   })
 
-  test('until Ctrl-C', async () => {
+  test('ends with Ctrl-C', async () => {
     const { code, err } = await type(['\u0003'])
     expect(code).toBe(130)
     expect(err).toContain('stopped by SIGINT')
   })
 })
 
-test('the example of the documentation is what comes of it', async () => {
+test('the documented example gives the documented output', async () => {
   const { commands, shown } = docPage('eval.md')
   const [verb, ...argv] = commands[0]!.argv
   expect(verb).toBe('eval')

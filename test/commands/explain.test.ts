@@ -13,7 +13,7 @@ async function explain(...argv: string[]) {
 }
 
 describe('explain', () => {
-  test('every code, every section and kind, every variable has something to say', async () => {
+  test('covers every code, section, kind and variable', async () => {
     const sections = Object.keys((standalone.node as { fields: object }).fields)
     const topics = [
       ...Object.keys(CODES),
@@ -28,7 +28,7 @@ describe('explain', () => {
     }
   })
 
-  test('as wide as the terminal', async () => {
+  test('fits the width of the terminal', async () => {
     const io = memoryIo({ terminal: true })
     await main(['explain', 'llm.models'], io, new URL('../../', import.meta.url))
     const widths = io.stdout.text.split('\n').map(line => line.length)
@@ -63,7 +63,7 @@ describe('explain', () => {
     expect((await explain('llm.models', '--json')).out).not.toContain('params.model')
   })
 
-  test('every kind ends, however its schemas refer to themselves', async () => {
+  test('terminates for every kind, even with recursive schemas', async () => {
     for (const topic of [...Object.keys((standalone.node as { fields: object }).fields), ...KINDS.map(k => k.kind)]) {
       expect((await explain(topic, '--recursive')).code, topic).toBe(0)
     }
@@ -92,7 +92,7 @@ describe('explain', () => {
     ['cel:request.methd', 'did you mean `cel:request.method`?'],
     ['constructor', 'there is no field constructor'],
     ['cel:request.constructor', 'there is no variable request.constructor'],
-  ])('%s is wrong usage and gets the nearest name', async (topic, message) => {
+  ])('%s is a usage error, with the nearest name', async (topic, message) => {
     const { code, out, err } = await explain(topic)
     expect({ code, out }).toEqual({ code: 2, out: '' })
     expect(err).toContain(message)
@@ -100,7 +100,7 @@ describe('explain', () => {
 })
 
 describe('explain of a bare name', () => {
-  test('finds the field wherever it stands, and names the others', async () => {
+  test('finds the field at any depth and lists the others of that name', async () => {
     const { code, out } = await explain('cors')
     expect(code).toBe(0)
     expect(out).toMatch(/^policies\[\]\.policy\.cors\n/)
@@ -110,13 +110,13 @@ describe('explain of a bare name', () => {
     expect((await explain('HTTPRoute.backendRefs')).out).toMatch(/^HTTPRoute\.spec\.rules\[\]\.backendRefs\[\]\n/)
   })
 
-  test('guesses at what is misspelt', async () => {
+  test('suggests a name for a typo', async () => {
     const { code, err } = await explain('localRateLimt')
     expect(code).toBe(2)
     expect(err).toContain('did you mean `localRateLimit`?')
   })
 
-  test('lists both forms of what is a list or a map', async () => {
+  test('shows both forms of a field that can be a list or a map', async () => {
     const { out } = await explain('routes.policies.localRateLimit')
     expect(out).toMatch(
       /FIELDS OF A MAP\n[\s\S]* conditional [\s\S]*FIELDS OF EACH ITEM, AS A LIST\n[\s\S]* maxTokens /,
@@ -133,7 +133,7 @@ describe('schema', () => {
     return { code, out: io.stdout.text, err: io.stderr.text }
   }
 
-  test('lists, and prints what is committed', async () => {
+  test('lists and prints the committed schemas', async () => {
     const { out } = await schema()
     expect(out).toMatch(/^standalone +gwctl configuration$/m)
     expect(out).toMatch(/^proxy-policy +ProxyPolicy$/m)
@@ -142,7 +142,7 @@ describe('schema', () => {
     }
   })
 
-  test('prints the line for editors', async () => {
+  test('prints the modeline for editors', async () => {
     expect((await schema('standalone', '--modeline')).out).toMatch(
       /^# yaml-language-server: \$schema=file:\/\/\/.*standalone\.schema\.json\n$/,
     )

@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 afterEach(() => place[Symbol.asyncDispose]())
 
-describe('what goes wrong on the way', () => {
+describe('failures on the way to a pod', () => {
   async function ask(say: (socket: Duplex) => void, protocol?: string) {
     const forwarding = { portOf: () => undefined, say, ...(protocol === undefined ? {} : { protocol }) }
     await using cluster = await place.cluster([EDGE, POD], { forwarding })
@@ -23,7 +23,7 @@ describe('what goes wrong on the way', () => {
   }
   const answer = (text: string) => message(0, `HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n${text}`)
 
-  test('nobody listens on the port', async () => {
+  test('nothing listens on the port', async () => {
     await using cluster = await place.cluster([EDGE, POD])
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge', '--admin-port', '15001')
     expect(err).toContain('nothing answers on port 15001 of pod shop/edge-1: connection refused.')
@@ -31,13 +31,13 @@ describe('what goes wrong on the way', () => {
     expect(code).toBe(4)
   })
 
-  test('an error that tries to drive the terminal', async () => {
+  test('an error with terminal control characters is escaped', async () => {
     const err = await ask(socket => socket.write(message(1, `no such \u001b[31mpod\u0007${'x'.repeat(9000)}`)))
     expect(err).toContain('no such ␛[31mpod␇x')
     expect(err.length).toBeLessThan(1000)
   })
 
-  test('an error in pieces', async () => {
+  test('an error in several fragments', async () => {
     const err = await ask(socket => {
       socket.write(Buffer.from([0x02, 4, 1, 0x6e, 0x6f, 0x70]))
       socket.write(Buffer.from([0x89, 1, 0x21]))
@@ -46,7 +46,7 @@ describe('what goes wrong on the way', () => {
     expect(err).toContain(': nope.')
   })
 
-  test('the pod is gone when its turn comes', async () => {
+  test('the pod is gone by the time it is contacted', async () => {
     await using cluster = await place.cluster([EDGE, POD], { gone: ['edge-1'] })
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge')
     expect(err).toContain('pod shop/edge-1 is gone: pods "edge-1" not found.')
@@ -54,7 +54,7 @@ describe('what goes wrong on the way', () => {
     expect(code).toBe(4)
   })
 
-  test('the admin server of the pod takes the connection and says nothing', async () => {
+  test('the admin server of the pod accepts the connection but never answers', async () => {
     await using server = await startSilentServer()
     await using cluster = await place.cluster([EDGE, POD], { own: { 'edge-1': portIn(server.address) } })
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge', '--timeout', '500ms')
@@ -63,14 +63,14 @@ describe('what goes wrong on the way', () => {
     expect(err).toContain('--admin-port')
   })
 
-  test('the API server says nothing', async () => {
+  test('the API server never answers', async () => {
     await using cluster = await place.cluster([EDGE, POD], { hangs: true })
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge', '--timeout', '50ms')
     expect(code).toBe(5)
     expect(err).toContain('gave no answer within 0.05 s.\nIs it the right --context, and is the cluster up?')
   })
 
-  test('the node cannot be reached', async () => {
+  test('the node is unreachable', async () => {
     await using cluster = await place.cluster([EDGE, POD], { forwarding: undefined as never })
     const { code, err } = await place.gwctl(cluster, 'dump', '--kube', 'edge')
     expect(err).toContain('the API server refused to forward to pod shop/edge-1 (500): no node.')
@@ -78,39 +78,47 @@ describe('what goes wrong on the way', () => {
   })
 
   test.each<[string, (socket: Duplex) => void, string]>([
-    ['cut before the answer', socket => socket.destroy(), 'no gateway answers at pod shop/edge-1'],
+    ['connection dropped before the response', socket => socket.destroy(), 'no gateway answers at pod shop/edge-1'],
     [
-      'closed before the answer',
+      'connection closed before the response',
       socket => socket.end(frame(Buffer.of(3, 0xe8), { opcode: 8 })),
       'no gateway answers at pod shop/edge-1',
     ],
     [
-      'cut in the middle',
+      'connection dropped mid-response',
       socket => void socket.write(answer('{'), () => socket.destroy()),
       'the connection to pod shop/edge-1 broke',
     ],
     [
-      'closed in the middle',
+      'connection closed mid-response',
       socket =>
         void socket.write(Buffer.concat([answer('{'), frame(Buffer.alloc(0), { opcode: 8 }), message(0, 'more')])),
       'the connection to pod shop/edge-1 broke',
     ],
     [
-      'a frame of impossible length',
+      'a frame with an invalid length',
       socket => void socket.write(Buffer.from([0x82, 127, ...Array(8).fill(255)])),
       'invalid frame length',
     ],
-    ['an endless ping', socket => void socket.write(Buffer.from([0x89, 126, 0xff, 0xff])), 'control frame is too long'],
+    [
+      'an oversized ping',
+      socket => void socket.write(Buffer.from([0x89, 126, 0xff, 0xff])),
+      'control frame is too long',
+    ],
     ['masked frames', socket => void socket.write(frame(Buffer.of(0, 1), { masked: true })), 'masked'],
-    ['an extension', socket => void socket.write(Buffer.from([0xc2, 1, 0])), 'extension'],
-    ['an unknown kind of frame', socket => void socket.write(Buffer.from([0x83, 1, 0])), 'an unknown opcode (3)'],
-    ['a piece of no message', socket => void socket.write(Buffer.from([0x80, 1, 0])), 'interleaved'],
-    ['no HTTP', socket => void socket.write(message(0, 'hello\r\n')), 'no gateway answers at pod shop/edge-1'],
+    ['an extension bit', socket => void socket.write(Buffer.from([0xc2, 1, 0])), 'extension'],
+    ['an unknown opcode', socket => void socket.write(Buffer.from([0x83, 1, 0])), 'an unknown opcode (3)'],
+    ['a continuation without a message', socket => void socket.write(Buffer.from([0x80, 1, 0])), 'interleaved'],
+    [
+      'a response that is not HTTP',
+      socket => void socket.write(message(0, 'hello\r\n')),
+      'no gateway answers at pod shop/edge-1',
+    ],
   ])('%s', async (_what, say, words) => {
     expect(await ask(say)).toContain(words)
   })
 
-  test('another subprotocol', async () => {
+  test('an unexpected subprotocol', async () => {
     expect(await ask(() => {}, 'v1.echo')).toContain('it speaks the subprotocol v1.echo, not v4.channel.k8s.io')
   })
 
@@ -121,14 +129,14 @@ describe('what goes wrong on the way', () => {
     expect(io.stderr.text).toContain('--kubeconfig FILE')
   })
 
-  test('no cluster', async () => {
+  test('an unreachable cluster', async () => {
     await using cluster = await place.cluster([])
     const { code, err } = await place.gwctl({ ...cluster, url: 'https://localhost:1' }, 'dump', '--kube')
     expect(err).toContain('connection refused')
     expect(code).toBe(4)
   })
 
-  test('nothing happens for minutes: the way is kept open', async () => {
+  test('an idle connection is kept alive with pings', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
     try {
       let pings = 0
@@ -156,7 +164,7 @@ describe('what goes wrong on the way', () => {
     }
   })
 
-  test('a huge frame passes in pieces', async () => {
+  test('a huge frame is read in pieces', async () => {
     const body = `{"binds":[],"routes":[],"backends":[],"config":"${'x'.repeat(2_000_000)}"}`
     const forwarding = {
       portOf: () => undefined,

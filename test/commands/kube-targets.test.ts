@@ -7,7 +7,7 @@ beforeEach(() => {
 })
 afterEach(() => place[Symbol.asyncDispose]())
 
-describe('which pod is asked', () => {
+describe('pod selection', () => {
   const deployment = resource('apps/v1', 'Deployment', 'edge', { selector: { matchLabels: { app: 'edge' } } })
   const expressions = [
     { key: 'app', operator: 'In', values: ['edge', 'other'] },
@@ -48,7 +48,7 @@ describe('which pod is asked', () => {
     expect(cluster.requests.at(-1)).toBe('/api/v1/namespaces/shop/pods/edge-1/portforward?ports=15000')
   })
 
-  test('of several the first that is ready, and it is said', async () => {
+  test('picks the first ready pod of several, and says so', async () => {
     const several = [
       pod('a', { ready: false }),
       pod('b', { leaving: true }),
@@ -63,7 +63,7 @@ describe('which pod is asked', () => {
     expect(cluster.requests.at(-1)).toContain('/pods/a/portforward')
   })
 
-  test('a name with dots, where the namespace is said otherwise', async () => {
+  test('a name with dots, with the namespace given separately', async () => {
     await using cluster = await place.cluster([pod('edge.v1')])
     expect((await place.gwctl(cluster, 'health', '--kube', 'pod/edge.v1', '-n', 'shop')).code).toBe(0)
   })
@@ -81,7 +81,7 @@ describe('which pod is asked', () => {
     ],
     ['no such pod', [POD], ['--kube', 'pod/edge-2'], 4, ['did you mean `edge-1`?', 'It has: edge-1.']],
     [
-      'no such pod of it',
+      'no such pod of the Gateway',
       [EDGE, POD],
       ['--kube', '--pod', 'edg-1'],
       4,
@@ -90,7 +90,7 @@ describe('which pod is asked', () => {
     ['no pods', [EDGE], ['--kube', 'edge'], 4, ['Gateway shop/edge has no running pod.']],
     ['no running pods', [EDGE, pod('x', { phase: 'Pending' })], ['--kube'], 4, ['has no running pod: x is Pending.']],
     [
-      'a pod that ended',
+      'a completed pod',
       [pod('x', { phase: 'Succeeded' })],
       ['--kube', 'pod/x'],
       4,
@@ -103,10 +103,10 @@ describe('which pod is asked', () => {
       4,
       ['Service shop/ext selects no pods.'],
     ],
-    ['another type', [], ['--kube', 'deplyment/x'], 2, ['did you mean `deployment`?', 'Types: pod, gateway, ']],
-    ['a path for a name', [], ['--kube', 'pod/../../x'], 2, ['names no resource']],
-    ['flags of a cluster without one', [], ['--pod', 'x'], 2, ['--pod is for use with --kube only']],
-    ['two places', [], ['--kube', 'x', '--local'], 2, ['--kube']],
+    ['an unknown type', [], ['--kube', 'deplyment/x'], 2, ['did you mean `deployment`?', 'Types: pod, gateway, ']],
+    ['a path as a name', [], ['--kube', 'pod/../../x'], 2, ['names no resource']],
+    ['cluster flags without --kube', [], ['--pod', 'x'], 2, ['--pod is for use with --kube only']],
+    ['two targets at once', [], ['--kube', 'x', '--local'], 2, ['--kube']],
   ])('%s', async (_what, items, flags, code, words) => {
     await using cluster = await place.cluster(items)
     const told = await place.gwctl(cluster, 'health', ...flags)
@@ -119,7 +119,7 @@ describe('which pod is asked', () => {
     ['gateways', ['--kube'], 'list on gateways.gateway.networking.k8s.io there'],
     ['deployments', ['--kube', 'deploy/edge'], 'get on deployments.apps there'],
     ['pods/portforward', ['--kube', 'edge'], 'verbs create and get on pods/portforward in namespace shop'],
-  ])('what may not be read: %s', async (forbidden, flags, words) => {
+  ])('missing permission: %s', async (forbidden, flags, words) => {
     await using cluster = await place.cluster(all, { forbidden: [forbidden] })
     const { code, err } = await place.gwctl(cluster, 'health', ...flags)
     expect(err).toContain(words)

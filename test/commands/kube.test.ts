@@ -13,7 +13,7 @@ beforeEach(() => {
 })
 afterEach(() => place[Symbol.asyncDispose]())
 
-describe('what comes through', () => {
+describe('commands forwarded to a pod', () => {
   test('dump', async () => {
     place.gateway.dumped = {
       ...(place.gateway.dumped as object),
@@ -35,7 +35,7 @@ describe('what comes through', () => {
     expect(place.gateway.log.filter()).toBe('debug')
   })
 
-  test('trace, as it happens', async () => {
+  test('trace, live', async () => {
     await using cluster = await place.cluster([EDGE, POD])
     const io = place.start(cluster, ['trace', '--raw', '--kube', 'edge'])
     place.gateway.finish(await watched(place.gateway), 204)
@@ -46,7 +46,7 @@ describe('what comes through', () => {
     )
   })
 
-  test('what goes through a proxy', async () => {
+  test('health through a proxy', async () => {
     await using cluster = await place.cluster([EDGE, POD])
     using proxy = await startConnectProxy(cluster.port)
     place.proxy = proxy.url
@@ -76,7 +76,7 @@ describe('what comes through', () => {
   })
 })
 
-test('the examples of docs/cluster-access.md are understood', async () => {
+test('the examples in docs/cluster-access.md are valid commands', async () => {
   const examples = docPage('cluster-access.md').commands
   expect(examples.length).toBeGreaterThan(3)
   await using cluster = await place.cluster([])
@@ -93,14 +93,14 @@ describe('all pods', () => {
   /** Nobody listens in the last one. */
   const withSilent = { own: { 'edge-2': undefined } }
 
-  test('log changes and shows every one, or the one that is named', async () => {
+  test('log changes and shows all pods, or the one named', async () => {
     await using cluster = await place.cluster(pods)
     const { out, code, err } = await place.gwctl(cluster, 'log', '--kube', '--level', 'warn')
     expect([out, code, err]).toEqual(['shop/edge-1: warn\nshop/edge-2: warn\n', 0, ''])
     expect((await place.gwctl(cluster, 'log', '--kube', '--pod', 'edge-2')).out).toBe('warn\n')
   })
 
-  test('log asks several at a time', async () => {
+  test('log queries several pods at a time', async () => {
     const waiting: Duplex[] = []
     const answer = message(0, 'HTTP/1.1 200 OK\r\ncontent-length: 25\r\n\r\ncurrent log level is warn\n')
     const say = (socket: Duplex) => {
@@ -114,7 +114,7 @@ describe('all pods', () => {
     expect(out).toBe(eight.map(({ metadata }) => `shop/${metadata.name}: warn\n`).join(''))
   })
 
-  test('health tells each by its name', async () => {
+  test('health reports each pod by name', async () => {
     await using cluster = await place.cluster(pods)
     expect(await place.gwctl(cluster, 'health', '--kube', '--all-pods')).toEqual({
       code: 0,
@@ -130,7 +130,7 @@ describe('all pods', () => {
     expect((await place.gwctl(cluster, 'health', '--kube', '--all-pods')).code).toBe(1)
   })
 
-  test('dump says in every format whose it is', async () => {
+  test('dump names the pod in every format', async () => {
     await using cluster = await place.cluster(pods)
     const dump = async (...argv: string[]) => (await place.gwctl(cluster, 'dump', '--kube', '--all-pods', ...argv)).out
     expect(JSON.parse(await dump('-o', 'json'))).toEqual([
@@ -144,7 +144,7 @@ describe('all pods', () => {
     expect(await dump('routes')).toMatch(/^pod shop\/edge-1\n[\s\S]*\npod shop\/edge-2\n/)
   })
 
-  test('top measures each', async () => {
+  test('top measures each pod', async () => {
     await using cluster = await place.cluster(pods)
     const { code, out } = await place.gwctl(cluster, 'top', '--kube', '--all-pods', '--interval', '100ms', '--json')
     const looks = out
@@ -161,7 +161,7 @@ describe('all pods', () => {
     )
   })
 
-  test('trace shows one request, of the pod that sees it', async () => {
+  test('trace shows one request, from the pod that handles it', async () => {
     const second = new FakeGateway()
     const other = await startAdmin('127.0.0.1:0', withThreads(second))
     await using cluster = await place.cluster(pods, { own: { 'edge-2': portIn(other.address) } })
@@ -176,7 +176,7 @@ describe('all pods', () => {
     await other.close()
   })
 
-  test('trace leaves none out', async () => {
+  test('trace fails unless every pod answers', async () => {
     await using cluster = await place.cluster(pods, withSilent)
     const { code, err } = await place.gwctl(cluster, 'trace', '--kube', '--all-pods', '--raw')
     expect(err).toContain('pod shop/edge-2: connection refused')
@@ -184,7 +184,7 @@ describe('all pods', () => {
     await expect.poll(() => cluster.forwarded.size).toBe(0)
   })
 
-  test('those that answer are shown, and then who does not', async () => {
+  test('shows the pods that answer, then reports those that do not', async () => {
     await using cluster = await place.cluster(pods, withSilent)
     const { out, code, err } = await place.gwctl(cluster, 'health', '--kube', '--all-pods')
     expect(out).toBe('shop/edge-1\n  ready\n')
@@ -192,14 +192,14 @@ describe('all pods', () => {
     expect(code).toBe(4)
   })
 
-  test('none answers', async () => {
+  test('fails when no pod answers', async () => {
     await using cluster = await place.cluster(pods)
     const { out, code, err } = await place.gwctl(cluster, 'log', '--kube', '--admin-port', '1')
     expect([out, code]).toEqual(['', 4])
     expect(err.match(/nothing answers on port 1 of pod shop\/edge-[12]/g)).toHaveLength(2)
   })
 
-  test('is no choice beside one pod, or where there is none', async () => {
+  test('is a usage error with --pod or without --kube', async () => {
     await using cluster = await place.cluster(pods)
     expect((await place.gwctl(cluster, 'dump', '--kube', '--all-pods', '--pod', 'edge-1')).code).toBe(2)
     expect((await place.gwctl(cluster, 'dump', '--all-pods')).code).toBe(2)

@@ -41,7 +41,7 @@ async function run(...argv: string[]) {
 
 const lock = () => readFileSync(join(folder, 'tools.lock.json'), 'utf8')
 
-test('writes every page of tools, and nothing anew when they are the same', async () => {
+test('mcp lock writes every page of tools, and leaves an up-to-date file alone', async () => {
   configure(up.url)
   const first = await run('mcp', 'lock', '-f', 'g.yaml')
   expect([first.code, first.out, first.err]).toEqual([0, 'tools.lock.json: 2 tools, written\n', ''])
@@ -53,7 +53,7 @@ test('writes every page of tools, and nothing anew when they are the same', asyn
   expect((await run('validate', 'g.yaml')).code).toBe(0)
 })
 
-test('keeps what the file says of changes, unless told otherwise', async () => {
+test('mcp lock keeps the onChange setting unless told otherwise', async () => {
   configure(up.url)
   await run('mcp', 'lock', '-f', 'g.yaml', '--on-change', 'hide')
   tools = []
@@ -61,13 +61,13 @@ test('keeps what the file says of changes, unless told otherwise', async () => {
   expect(JSON.parse(lock())).toEqual({ onChange: 'hide', targets: { up: { last: { inputSchema: {} } } } })
 })
 
-test('backends may share a file', async () => {
+test('backends may share a lock file', async () => {
   configure(up.url, undefined, ['one', 'two'])
   expect((await run('mcp', 'lock', '-f', 'g.yaml')).out).toBe('tools.lock.json: 4 tools, written\n')
   expect(Object.keys(JSON.parse(lock()).targets)).toEqual(['one', 'two'])
 })
 
-test('two targets of one name must have the same tools', async () => {
+test('two targets of the same name must have the same tools', async () => {
   configure(up.url, undefined, ['up', 'up'])
   const { code, out } = await run('mcp', 'lock', '-f', 'g.yaml')
   expect([code, out]).toEqual([0, 'tools.lock.json: 2 tools, written\n'])
@@ -85,7 +85,7 @@ test('two targets of one name must have the same tools', async () => {
   expect([changing.code, changing.err]).toEqual([3, expect.stringContaining('two targets `up` have different tools')])
 })
 
-test('a target that does not answer leaves the file as it was', async () => {
+test('a target that does not answer leaves the lock file unchanged', async () => {
   configure(up.url)
   await run('mcp', 'lock', '-f', 'g.yaml')
   const before = lock()
@@ -95,13 +95,13 @@ test('a target that does not answer leaves the file as it was', async () => {
   expect(lock()).toBe(before)
 })
 
-test('a configuration without a lock is told how to name one', async () => {
+test('a configuration without a lock gets a hint on how to add one', async () => {
   configure(up.url, '')
   const { code, err } = await run('mcp', 'lock', '-f', 'g.yaml')
   expect([code, err]).toEqual([3, expect.stringContaining('toolLock: tools.lock.json')])
 })
 
-test('a lock that is none is a finding, and written anew', async () => {
+test('an invalid lock file is a finding, and can be rewritten', async () => {
   configure(up.url)
   writeFileSync(join(folder, 'tools.lock.json'), '{"onChange": "maybe", "targets": {}}')
   const { code, out } = await run('validate', 'g.yaml')

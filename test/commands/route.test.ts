@@ -160,7 +160,7 @@ const MCP_CALL = (name: string) => [
 ]
 const ADMIN = ['--jwt-claims', '{"role": "admin"}']
 
-test('tells the whole way of a request that a backend answers', async () => {
+test('shows the complete path of a request answered by a backend', async () => {
   const { code, out, err } = await route([...CHAT, '--json', '{"a":1}', ...ADMIN])
   expect({ code, err }).toEqual({ code: 0, err: '' })
   expect(out).toBe(`POST http://api.example.com:3000/v1/chat  200 from a backend
@@ -208,7 +208,7 @@ unknown   whether a token with these claims is signed, assumed it is
 `)
 })
 
-test('a line that is too long for the terminal goes on below, further in', async () => {
+test('a line too long for the terminal is wrapped with extra indentation', async () => {
   const io = memoryIo({ cwd: folder, terminal: true, env: { NO_COLOR: '1' } })
   await main(['route', '-f', 'gateway.yaml', ...AT, ...CHAT, ...ADMIN, '--json', '{"a": 1}'], io, root)
   expect(Math.max(...io.stdout.text.split('\n').map(line => line.length))).toBeLessThanOrEqual(80)
@@ -216,10 +216,10 @@ test('a line that is too long for the terminal goes on below, further in', async
             a.test:80=STATUS[:FILE])\n`)
 })
 
-describe('the verdict is the exit code', () => {
+describe('the verdict determines the exit code', () => {
   test.each<[string, string[], number, Partial<Explanation>]>([
     [
-      'a backend answers, whatever it says',
+      'a backend response of any status',
       [...CHAT, ...ADMIN, '--stub', '*=500'],
       0,
       { verdict: 'reached', status: 500 },
@@ -230,13 +230,13 @@ describe('the verdict is the exit code', () => {
     ['no token', CHAT, 1, { verdict: 'rejected', status: 401, reason: 'JwtAuth' }],
     ['no route', ['PUT', 'http://api.example.com:3000/v1/chat'], 1, { verdict: 'unmatched', status: 404 }],
     ['a backend that is down', [...CHAT, ...ADMIN, '--stub', 'a.test=down'], 1, { verdict: 'failed', status: 503 }],
-    ['what is expected', [...CHAT, '--expect', '401'], 0, { verdict: 'rejected' }],
-    ['what is not expected', [...CHAT, ...ADMIN, '--expect', '403'], 1, { verdict: 'reached' }],
+    ['an expected status', [...CHAT, '--expect', '401'], 0, { verdict: 'rejected' }],
+    ['an unexpected status', [...CHAT, ...ADMIN, '--expect', '403'], 1, { verdict: 'reached' }],
   ])('%s', async (_, argv, code, expected) => {
     expect(await explained(argv)).toMatchObject({ ...expected, code })
   })
 
-  test('the format does not change it', async () => {
+  test('the format does not change the exit code', async () => {
     for (const format of ['text', 'json', 'test', 'mermaid'])
       expect((await route([...CHAT, '-o', format])).code).toBe(1)
   })
@@ -245,21 +245,25 @@ describe('the verdict is the exit code', () => {
 describe('why a route was not chosen', () => {
   test.each<[string, string[], string]>([
     ['another host', ['http://other:3000/'], 'not api: host is not api.example.com  gateway.yaml:4'],
-    ['a method', ['http://api.example.com:3000/v1'], 'not chat: method is not POST (the nearest of 2 matches)'],
-    ['a header that is missing', ['http://api.example.com:3000/headed'], 'not headed: header x-role is missing'],
+    ['another method', ['http://api.example.com:3000/v1'], 'not chat: method is not POST (the nearest of 2 matches)'],
+    ['a missing header', ['http://api.example.com:3000/headed'], 'not headed: header x-role is missing'],
     ['a header with another value', ['http://api.example.com:3000/headed', '-H', 'x-role: b'], 'x-role does not match'],
-    ['a query parameter', ['POST', 'http://api.example.com:3000/v1?team=b'], 'query parameter team does not match'],
     [
-      'another one fits better',
+      'a query parameter with another value',
+      ['POST', 'http://api.example.com:3000/v1?team=b'],
+      'query parameter team does not match',
+    ],
+    [
+      'a more specific route',
       ['http://api.example.com:3000/keyed'],
       'not fallback: less specific: / is not an exact path',
     ],
-    ['a path', ['POST', 'http://api.example.com:3000/keyed'], 'not chat: path is not under /v1'],
+    ['another path', ['POST', 'http://api.example.com:3000/keyed'], 'not chat: path is not under /v1'],
   ])('%s', async (_, argv, text) => {
     expect((await route(argv)).out).toContain(text)
   })
 
-  test('only the nearest ones are shown, all with --all-routes', async () => {
+  test('only the nearest routes are shown, all with --all-routes', async () => {
     const routes = Array.from({ length: 9 }, (_, i) => `    - {name: r${i}, matches: [{path: {exact: /r${i}}}]}\n`)
     writeFileSync(join(folder, 'many.yaml'), `binds:\n- port: 3000\n  listeners:\n  - routes:\n${routes.join('')}`)
     const few = await route(['http://h:3000/r7'], 'many.yaml')
@@ -278,14 +282,14 @@ describe('the request', () => {
     expect(request.headers).toContainEqual(['accept-encoding', 'deflate, gzip, br, zstd'])
   })
 
-  test('stands after -- as curl takes it', async () => {
+  test('can follow -- as a curl command', async () => {
     const { request } = await explained(['--', 'curl', '-X', 'PUT', 'api.example.com:3000/a', '-d', 'b=c']).catch(() =>
       explained(['--']),
     )
     expect(request).toMatchObject({ method: 'PUT', url: 'http://api.example.com:3000/a', body: 'b=c' })
   })
 
-  test('comes from an address, at a time, and asks TLS for a name', async () => {
+  test('has a source address, a time and a TLS server name', async () => {
     const refused = await explained([...CHAT, ...ADMIN, '--source', '10.9.9.9'])
     expect(refused).toMatchObject({ status: 403, request: { source: '10.9.9.9' }, time: '2026-01-15T12:00:00.000Z' })
     expect(refused.policies.map(({ result }) => result)).toEqual(['failed'])
@@ -302,7 +306,7 @@ describe('the request', () => {
     expect(err).toContain('--tls-sni has no effect: port 3000 does not speak TLS')
   })
 
-  test('is told what it brings in vain', async () => {
+  test('is reported when parts of it have no effect', async () => {
     const { err } = await route(
       ['http://h:3000/', '--source', '10.1.1.1', '--jwt-claims', '{}', '--api-key', 'ci'],
       'connections.yaml',
@@ -312,7 +316,7 @@ describe('the request', () => {
     expect((await route([...CHAT, ...ADMIN])).err).not.toContain('no effect')
   })
 
-  test('has the claims of a file, or a key by its metadata', async () => {
+  test('takes claims from a file, or a key by its metadata', async () => {
     expect((await explained([...CHAT, '--jwt-claims', '@claims.json'])).status).toBe(200)
     const keyed = ['http://api.example.com:3000/keyed']
     expect((await explained([...keyed, '--api-key', 'ci'])).status).toBe(200)
@@ -321,7 +325,7 @@ describe('the request', () => {
     expect((await explained(keyed)).status).toBe(401)
   })
 
-  test('shows no credential', async () => {
+  test('reveals no credential', async () => {
     const { out } = await route([
       'http://api.example.com:3000/keyed',
       '-H',
@@ -336,7 +340,7 @@ describe('the request', () => {
 })
 
 describe('backends', () => {
-  test('another seed may draw another one', async () => {
+  test('a different seed may draw a different one', async () => {
     const drawn = new Set<string | undefined>()
     for (let seed = 1; drawn.size < 2 && seed <= 50; seed++) {
       drawn.add((await explained([...CHAT, ...ADMIN, '--seed', String(seed)])).backends[0]?.name)
@@ -344,7 +348,7 @@ describe('backends', () => {
     expect([...drawn].map(name => name?.at(-1)).toSorted()).toEqual(['0', '1'])
   })
 
-  test('are answered for by stubs, and one that nobody asks is told', async () => {
+  test('are replaced by stubs, and an unused stub is reported', async () => {
     const { response, assumed } = await explained([...CHAT, ...ADMIN, '--stub', 'a.test:80=201:body.json'])
     expect(response).toMatchObject({ status: 201, body: '{"from": "a file"}' })
     expect(JSON.stringify(assumed)).not.toContain('a.test')
@@ -359,7 +363,7 @@ describe('backends', () => {
     ...more,
   ]
 
-  test('tell which model answers, and why no other', async () => {
+  test('show which model answers, and why no other', async () => {
     const big = await explained(ask('gpt-big'), 'models.yaml')
     expect(big.backends.at(-1)).toEqual({
       name: 'gpt-big',
@@ -376,7 +380,7 @@ describe('backends', () => {
     expect(none.backends.at(-1)).toMatchObject({ name: 'nobody', why: 'no model fits that name' })
   })
 
-  test('tell what a virtual model chooses by', async () => {
+  test('show how a virtual model chooses', async () => {
     const gold = await explained(ask('auto', '-H', 'x-tier: gold'), 'models.yaml')
     expect(gold.backends.at(-1)).toMatchObject({ name: 'gpt-big', why: 'chosen for the virtual model auto' })
     const plain = await explained(ask('auto'), 'models.yaml')
@@ -400,7 +404,7 @@ test('the configuration may come from stdin, or be a directory of resources', as
 describe('connections', () => {
   const within = ['--source', '10.1.1.1']
 
-  test('one that a policy closes has no response', async () => {
+  test('one closed by a policy has no response', async () => {
     const closed = await explained(['http://h:3000/'], 'connections.yaml')
     expect(closed).toMatchObject({ code: 1, verdict: 'rejected', status: null, reason: 'Connection', listener: null })
     expect(closed).toMatchObject({ routes: [], calls: [], response: null, assumed: [] })
@@ -417,7 +421,7 @@ describe('connections', () => {
     expect(out).toContain('listener  not looked for on port 3000: the connection is closed before\n')
   })
 
-  test('one that is passed on as it is has no request to explain', async () => {
+  test('one forwarded unchanged has no request to explain', async () => {
     const { code, out, err } = await route(['http://h:3306/', ...within], 'connections.yaml')
     expect({ code, out }).toEqual({ code: 3, out: '' })
     expect(err).toContain('port 3306 forwards connections unchanged')
@@ -437,14 +441,14 @@ describe('connections', () => {
         'what h:81 answers',
       ],
     ],
-  ])('%s: what cannot be known is said', async (url, unknown) => {
+  ])('%s: reports what cannot be known', async (url, unknown) => {
     const { assumed } = await explained([url, ...within], 'connections.yaml')
     expect(assumed.map(each => each.unknown)).toEqual(unknown)
   })
 })
 
 describe('MCP', () => {
-  test('a session is opened first, no program is started, and both are said', async () => {
+  test('opens a session first and starts no program, and says so', async () => {
     const { verdict, calls, assumed } = await explained(MCP_CALL('now'), 'tools.yaml')
     expect(verdict).toBe('reached')
     // Rules hide tools: it is asked which there are.
@@ -455,7 +459,7 @@ describe('MCP', () => {
     ])
   })
 
-  test('a tool that is not allowed is refused by rule', async () => {
+  test('a tool that is not allowed is rejected with the rule', async () => {
     const { code, out } = await route(MCP_CALL('admin'), 'tools.yaml')
     expect(code).toBe(1)
     expect(out).toContain('✗ mcpAuthorization failed, at the backend  tools.yaml:6')
@@ -463,7 +467,7 @@ describe('MCP', () => {
   })
 })
 
-test('what guards decide and what a conversion loses is said', async () => {
+test('reports guard decisions and conversion losses', async () => {
   const config = `llm:
   port: 3000
   guardrails:
@@ -486,12 +490,12 @@ lost      logit_bias: Anthropic Messages cannot express this; dropped
   expect(refused.out).toMatch(/regex on the request: reject.* {2}guards\.yaml:4\n/)
 })
 
-test('a host that no gateway would look at is said', async () => {
+test('reports a host that no gateway would accept', async () => {
   const { code, err } = await route(['/v1', '-H', 'host: a b'])
   expect({ code, err }).toMatchObject({ code: 3, err: expect.stringContaining('`a b` names no host') })
 })
 
-test.each(['json', 'mermaid'])('-o %s has nothing that drives a terminal', async format => {
+test.each(['json', 'mermaid'])('-o %s contains no terminal control characters', async format => {
   const { out } = await route([
     ...CHAT,
     '--jwt-claims',
@@ -504,7 +508,7 @@ test.each(['json', 'mermaid'])('-o %s has nothing that drives a terminal', async
   expect(out).not.toContain('\u009b')
 })
 
-test('-o mermaid draws the way, and marks where it ends', async () => {
+test('-o mermaid draws the path and marks where it ends', async () => {
   const { out } = await route([...CHAT, '--jwt-claims', '{"role": "<b>"}', '-o', 'mermaid'])
   expect(out).toMatch(/^flowchart TD\n {2}s0\["POST http:\/\/api\.example\.com:3000\/v1\/chat"\]\n/)
   expect(out).toContain('["authorization failed<br/>gateway.yaml:15"]:::bad')
@@ -512,7 +516,7 @@ test('-o mermaid draws the way, and marks where it ends', async () => {
 })
 
 describe('-o test', () => {
-  test.each(['', 'http://api.example.com:3000'])('does without a credential in the query: %s', async origin => {
+  test.each(['', 'http://api.example.com:3000'])('omits a credential in the query: %s', async origin => {
     const config = `binds: [{port: 3000, listeners: [{routes: [{policies: {apiKey: {location: {queryParameter: {name: key}}, keys: [{key: very-secret}]}}, backends: [{host: 'a.test:80'}]}]}]}]`
     writeFileSync(join(folder, 'query.yaml'), config)
     const { out, err } = await route([`${origin}/a?key=very-secret&b=1`, '-o', 'test'], 'query.yaml')
@@ -521,7 +525,7 @@ describe('-o test', () => {
     expect(err).toContain('does without key')
   })
 
-  test('does without the user of a URL', async () => {
+  test('omits the user info of a URL', async () => {
     const { out, err } = await route(['http://ann:hunter2@api.example.com:3000/a', '-o', 'test'])
     expect(out).toContain('url: http://api.example.com:3000/a\n')
     expect(err).toContain('does without authorization')
@@ -538,7 +542,7 @@ describe('-o test', () => {
     ['named', ['https://api.test:8443/', '--tls-sni', 'inner.test'], 'secure.yaml'],
     ['tool', MCP_CALL('now'), 'tools.yaml'],
     ['hidden', MCP_CALL('admin'), 'tools.yaml'],
-  ])('%s: gwctl test agrees with it', async (name, argv, file) => {
+  ])('%s: gwctl test agrees with the generated case', async (name, argv, file) => {
     await route(['-o', `test=cases/${name}.gwtest.yaml`, ...argv], file)
     const text = readFileSync(join(folder, 'cases', `${name}.gwtest.yaml`), 'utf8')
     expect(text).toContain(`config: ../${file}\n`)
@@ -547,7 +551,7 @@ describe('-o test', () => {
     expect({ code, out: io.stdout.text }).toEqual({ code: 0, out: expect.stringContaining('1 passed') })
   })
 
-  test('says which fields it leaves out', async () => {
+  test('reports which fields it omits', async () => {
     const { out, err } = await route([...CHAT, '-H', 'authorization: Bearer very-secret', '-o', 'test'])
     expect(out).not.toMatch(/very-secret|redacted/)
     expect(err).toContain('does without authorization')
@@ -560,7 +564,7 @@ test('-o FORMAT=PATH writes a file', async () => {
   expect(JSON.parse(readFileSync(join(folder, 'out.json'), 'utf8'))).toMatchObject({ verdict: 'rejected' })
 })
 
-describe('what is wrong is said', () => {
+describe('invalid input is reported', () => {
   test.each<[string[], number, string]>([
     [[], 2, 'A request needs a URL.'],
     [['ftp://h'], 2, 'not an HTTP URL'],
@@ -582,19 +586,19 @@ describe('what is wrong is said', () => {
     expect(run.err).toContain(message)
   })
 
-  test('a configuration with findings shows them and is not run', async () => {
+  test('a configuration with findings is not run, and the findings are shown', async () => {
     const { code, out, err } = await route(['/a'], 'broken.yaml')
     expect({ code, out }).toEqual({ code: 3, out: '' })
     expect(err).toContain('broken.yaml:2:3')
     expect(err).toContain('broken.yaml cannot be served')
   })
 
-  test('so is a configuration that is not there', async () => {
+  test('a missing configuration gets a suggestion', async () => {
     expect(await route(['/a'], 'gatway.yaml')).toMatchObject({ code: 3, err: expect.stringContaining('did you mean') })
   })
 })
 
-test('the example of the documentation is what comes of it', async () => {
+test('the documented example gives the documented output', async () => {
   const { commands, shown } = docPage('route.md')
   const io = memoryIo({ cwd: fileURLToPath(root) })
   const code = await main([...commands[0]!.argv, '--at', '2026-01-15T12:00:00Z'], io, root)

@@ -26,8 +26,8 @@ const reply = (port: number, body: string) => `${QUIET}
 binds: [{port: ${port}, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ${body}}}}]}]}]
 `
 
-describe('what does not validate never opens a port', () => {
-  test('a mistake: exit 1, the finding with its line, no port', async () => {
+describe('an invalid configuration never opens a port', () => {
+  test('a mistake exits with 1, showing the finding and its line', async () => {
     const port = await ownPort()
     const gateway = start(`${QUIET}\nbinds: [{port: ${port}, listners: []}]\n`)
     expect(await gateway.exit).toBe(1)
@@ -36,25 +36,25 @@ describe('what does not validate never opens a port', () => {
     await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow()
   })
 
-  test('something valid that is not served: exit 1 and its name', async () => {
+  test('a valid section that is not served exits with 1 and is named', async () => {
     const gateway = start(`${reply(await ownPort(), 'x')}ui: {}\n`)
     expect(await gateway.exit).toBe(1)
     expect(gateway.stderr).toContain('GW601')
   })
 
-  test('a variable that is not set: exit 1 and its name', async () => {
+  test('an unset variable exits with 1 and is named', async () => {
     const gateway = start(reply(await ownPort(), '$GWCTL_TEST_UNSET'))
     expect(await gateway.exit).toBe(1)
     expect(gateway.stderr).toContain('GWCTL_TEST_UNSET')
   })
 
-  test('a file that is not there: exit 3', async () => {
+  test('a missing file exits with 3', async () => {
     const gateway = new GatewayProcess(['run', '-f', 'missing.yaml'], {})
     expect(await gateway.exit).toBe(3)
     expect(gateway.stderr).toContain('missing.yaml does not exist')
   })
 
-  test('a port that is taken: exit 3 and what to do', async () => {
+  test('a port in use exits with 3 and a hint', async () => {
     await using other = await startUpstream(echo)
     const gateway = start(reply(other.port, 'x'))
     expect(await gateway.exit).toBe(3)
@@ -63,7 +63,7 @@ describe('what does not validate never opens a port', () => {
 })
 
 describe('a running gateway', () => {
-  test('variables are filled in, and a changed file is served without a restart', async () => {
+  test('expands variables, and serves a changed file without a restart', async () => {
     const port = await ownPort()
     const gateway = start(reply(port, '$GREETING'), { GREETING: 'hello' })
     await gateway.serving
@@ -73,7 +73,7 @@ describe('a running gateway', () => {
     expect(await get(port)).toBe('changed')
   })
 
-  test('a bad change keeps the old configuration and says why', async () => {
+  test('keeps the old configuration after a bad change, and gives the reason', async () => {
     const port = await ownPort()
     const gateway = start(reply(port, 'old'))
     await gateway.serving
@@ -85,7 +85,7 @@ describe('a running gateway', () => {
     expect(await get(port)).toBe('newer')
   })
 
-  test('SIGTERM finishes what is in flight, takes nothing new and exits 0', async () => {
+  test('SIGTERM drains requests in flight, accepts nothing new and exits with 0', async () => {
     let finish: () => void = () => {}
     let reached: () => void = () => {}
     const inFlight = new Promise<void>(resolve => {
@@ -111,7 +111,7 @@ describe('a running gateway', () => {
     expect(await gateway.exit).toBe(0)
   })
 
-  test('the longest wait of a stop comes from the environment', async () => {
+  test('the shutdown timeout comes from the environment', async () => {
     let reached: () => void = () => {}
     const inFlight = new Promise<void>(resolve => {
       reached = resolve
@@ -135,7 +135,7 @@ describe('a running gateway', () => {
   })
 
   test.each([{ flags: [] }, { flags: ['--workers', '2'] }])(
-    'a second signal ends it at once, and it is not ready meanwhile: $flags',
+    'is not ready while stopping, and a second signal ends it immediately: $flags',
     async ({ flags }) => {
       let reached: () => void = () => {}
       const inFlight = new Promise<void>(resolve => {
@@ -167,7 +167,7 @@ describe('a running gateway', () => {
     },
   )
 
-  test('process logs obey RUST_LOG and the format of the file', async () => {
+  test('process logs follow RUST_LOG and the format in the file', async () => {
     const port = await ownPort()
     const text = reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', logging: {format: json, level: error}")
     const gateway = start(text, { RUST_LOG: 'info' })
@@ -186,7 +186,7 @@ describe('a running gateway', () => {
     expect(silent.stderr).not.toContain('"level":"info"')
   })
 
-  test('metrics say that the file is what is served', async () => {
+  test('metrics report that the served configuration matches the file', async () => {
     const [port, stats] = [await ownPort(), await ownPort()]
     const gateway = start(reply(port, 'x').replace("statsAddr: 'off'", `statsAddr: '127.0.0.1:${stats}'`))
     await gateway.serving
@@ -194,7 +194,7 @@ describe('a running gateway', () => {
     expect(await metrics.text()).toContain('\nagentgateway_config_synchronized 1\n')
   })
 
-  test('without IPv6 it listens on IPv4 alone', async () => {
+  test('listens on IPv4 only when IPv6 is disabled', async () => {
     const port = await ownPort()
     const gateway = start(reply(port, 'x').replace("statsAddr: 'off'", "statsAddr: 'off', enableIpv6: false"))
     await gateway.serving
@@ -202,7 +202,7 @@ describe('a running gateway', () => {
     await expect(fetch(`http://[::1]:${port}`)).rejects.toThrow()
   })
 
-  test('the admin server stops it', async () => {
+  test('can be stopped through the admin server', async () => {
     const port = await ownPort()
     const gateway = start(reply(port, 'x'))
     const admin = /admin server on (\S+)\.\n/.exec(await gateway.serving)![1]!

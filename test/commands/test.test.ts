@@ -98,17 +98,20 @@ async function run(...lines: readonly string[]) {
 
 const ADMIN = 'request: {path: /guarded, jwt: {role: admin}}'
 
-describe('what a case can send and expect', () => {
+describe('requests and expectations of a case', () => {
   test.each([
     ['a list of statuses', 'repeat: 3\n  request: {path: /limited}\n  expect: {status: [200, 200, 429]}'],
-    ['claims of a token', `${ADMIN}\n  expect: {status: 200, upstream.header.x-user: gateway}`],
-    ['other claims', 'request: {path: /guarded, jwt: {role: user}}\n  expect: {status: 403, authorization: deny}'],
+    ['token claims', `${ADMIN}\n  expect: {status: 200, upstream.header.x-user: gateway}`],
+    [
+      'other token claims',
+      'request: {path: /guarded, jwt: {role: user}}\n  expect: {status: 403, authorization: deny}',
+    ],
     ['no token', 'request: {path: /guarded}\n  expect: {status: 401, reason: JwtAuth, policy.jwtAuth: failed}'],
-    ['nothing upstream', 'request: {path: /guarded}\n  expect: {upstream: {absent: true}, calls: []}'],
+    ['no upstream request', 'request: {path: /guarded}\n  expect: {upstream: {absent: true}, calls: []}'],
     ['an unknown path', 'request: {path: /nowhere, port: 3000}\n  expect: {status: 404, route: {absent: true}}'],
     ['MCP tools', 'request: {mcp: tools/list}\n  expect: {status: 200, mcp.tools: {include: echo, exclude: [reset]}}'],
     [
-      'callers with a session each',
+      'callers with separate sessions',
       `steps:
   - {request: {mcp: tools/list, path: /mine, jwt: {sub: ann}}, expect: {mcp.tools: [echo, reset]}}
   - {request: {mcp: tools/list, path: /mine, jwt: {sub: ben}}, expect: {mcp.tools: [echo]}}
@@ -130,25 +133,28 @@ describe('what a case can send and expect', () => {
       'request: {llm: chat, user: hey}\n  expect: {backend: openai, llm: {text: Hi there., inputTokens: 900}}',
     ],
     [
-      'a prompt that is streamed',
+      'a streamed prompt',
       'request: {llm: chat, user: hey, model: m, stream: true}\n  expect: {llm: {text: Hi there., streaming: true}, upstream.json: {model: m}}',
     ],
-    ['what a provider is sent', 'request: {llm: chat, user: hey}\n  expect: {upstream.json.messages.0.content: hey}'],
     [
-      'header fields that are called as members of objects are',
+      'the request sent to a provider',
+      'request: {llm: chat, user: hey}\n  expect: {upstream.json.messages.0.content: hey}',
+    ],
+    [
+      'header fields named like object members',
       `request: {path: /limited, headers: {constructor: a, __proto__: b}}
   expect: {upstream.header.constructor: a, upstream.header.__proto__: b}`,
     ],
-    ['a path as backends see it', 'request: {path: /limited//../x}\n  expect: {upstream.path: /limited/x}'],
+    ['a path as seen by backends', 'request: {path: /limited//../x}\n  expect: {upstream.path: /limited/x}'],
     ['a credential', 'request: {llm: chat, user: hey}\n  expect: {upstream.header.authorization: Bearer dummy}'],
     [
-      'steps, with time between them',
+      'steps with time in between',
       `steps:
   - {request: {path: /limited}, repeat: 2, expect: {status: 200}}
   - {request: {path: /limited}, expect: {status: 429, header.x-ratelimit-remaining: 0}}
   - {advance: 60s, request: {path: /limited}, expect: {status: 200, header.x-ratelimit-remaining: {lt: 2}}}`,
     ],
-    ['a stub of its own', `stubs: {api.test: {status: 503}}\n  ${ADMIN}\n  expect: {status: 503, reason: Upstream}`],
+    ['a per-case stub', `stubs: {api.test: {status: 503}}\n  ${ADMIN}\n  expect: {status: 503, reason: Upstream}`],
     [
       'each of several calls',
       `stubs: {api.test: [{unreachable: true}, {status: 500}]}
@@ -156,15 +162,15 @@ describe('what a case can send and expect', () => {
   expect: {status: 503, "calls[0].backend": api.test, "calls[0].status": null, calls: {length: 1}, error: {contains: refused}}`,
     ],
     [
-      'a key of its metadata',
+      'an API key selected by its metadata',
       'request: {path: /keyed, apiKey: {user: ann}}\n  expect: {status: 200, upstream.header.x-user: ann}',
     ],
-    ['a key', 'request: {path: /keyed, apiKey: key-of-ben}\n  expect: {status: 200, upstream.header.x-user: ben}'],
-    ['a wrong key', 'request: {path: /keyed, apiKey: key-of-ann}\n  expect: {status: 401}'],
-    ['a client of some address', 'request: {path: /near, source: 10.1.2.3}\n  expect: {status: 200}'],
-    ['a client of another address', 'request: {path: /near}\n  expect: {status: 403}'],
+    ['an API key', 'request: {path: /keyed, apiKey: key-of-ben}\n  expect: {status: 200, upstream.header.x-user: ben}'],
+    ['a wrong API key', 'request: {path: /keyed, apiKey: key-of-ann}\n  expect: {status: 401}'],
+    ['a client with a given address', 'request: {path: /near, source: 10.1.2.3}\n  expect: {status: 200}'],
+    ['a client with another address', 'request: {path: /near}\n  expect: {status: 403}'],
     [
-      'a body and its method',
+      'a body and its default method',
       'request: {path: /limited, json: {a: [1]}}\n  expect: {upstream: {method: POST, json: {a: [1]}, header: {content-type: application/json}}}',
     ],
     ['an absolute URL', 'request: {url: "http://any.test:3000/limited?a=1"}\n  expect: {upstream.path: /limited?a=1}'],
@@ -173,7 +179,7 @@ describe('what a case can send and expect', () => {
     expect({ code, err, out }).toMatchObject({ code: 0, err: '', out: expect.stringContaining('1 passed') })
   })
 
-  test('each case begins anew, a case goes on', async () => {
+  test('each case starts with fresh state, which is kept within the case', async () => {
     const once = 'request: {path: /limited}\n  expect: {header.x-ratelimit-remaining: 1}'
     expect(
       (
@@ -232,7 +238,7 @@ describe('matchers', () => {
   })
 
   test.each(['{notContains: x}', '{notMatches: x}', '{exclude: x}', '{lt: 5}', '{contains: ""}', '{length: 0}', '1'])(
-    '%s does not hold of what is not there',
+    '%s does not match a missing field',
     async matcher => {
       expect((await run(`${ADMIN}\n  expect: {json.nowhere: ${matcher}}`)).code).toBe(1)
     },
@@ -256,7 +262,7 @@ describe('a failure', () => {
 `)
   })
 
-  test('is also a request that cannot come in', async () => {
+  test('is reported when the configuration opens no port', async () => {
     write('gateway.yaml', 'binds: []\n')
     write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
     const { code, out } = await gwctl([])
@@ -264,7 +270,7 @@ describe('a failure', () => {
     expect(out).toContain('✖ case 0: the configuration opens no port, so no request can come in.')
   })
 
-  test('shows no credential that goes out in a query, and compares it', async () => {
+  test('hides a credential sent in a query, but still compares it', async () => {
     write(
       'gateway.yaml',
       `binds: [{port: 3000, listeners: [{routes: [{backends: [{host: 'a.test:80', policies: {backendAuth: {key: {value: very-secret, location: {queryParameter: {name: key}}}}}}]}]}]}]`,
@@ -278,24 +284,24 @@ describe('a failure', () => {
     expect(out).not.toContain('very-secret')
   })
 
-  test('says of a route that there is none of the name, and which one may be meant', async () => {
+  test('suggests a name for an unknown route', async () => {
     const { out } = await run('request: {path: /limited}\n  expect: {route: limitd, listener: x, backend: nobody}')
     expect(out).toContain('expected "limitd" (no route is called so, did you mean `limited`?), got "limited"')
     expect(out).toContain('expected "x" (no listener is called so), got "')
   })
 
-  test('is a port that is not opened', async () => {
+  test('is reported for a port that is not open', async () => {
     const { out } = await run('request: {path: /limited, port: 99}\n  expect: {status: 200}')
     expect(out).toContain('✖ case 0: the configuration opens no port 99, only 3000, 4000.')
   })
 
-  test('is a host that no gateway would look at', async () => {
+  test('is reported for a host no gateway would accept', async () => {
     const { code, out } = await run('request: {path: /limited, host: a b}\n  expect: {status: 200}')
     expect(code).toBe(1)
     expect(out).toContain('✖ case 0: `a b` names no host: a gateway answers 400')
   })
 
-  test('names the step and the repetition, and does not repeat itself for ever', async () => {
+  test('names the step and the repetition, and summarizes further ones', async () => {
     const { out } = await run(
       'steps:\n  - {request: {path: /limited}, expect: {status: 200}}\n  - {request: {path: /limited}, repeat: 9, expect: {status: 200}}',
     )
@@ -303,7 +309,7 @@ describe('a failure', () => {
     expect(out).toContain('and 5 more like these')
   })
 
-  test('names a stub that may be misspelt: nothing called it, and something was called without one', async () => {
+  test('names a stub that may be misspelled: unused, while a call had no stub', async () => {
     write('gateway.yaml', CONFIG)
     const llm = 'cases: [{name: a, request: {llm: chat, model: m}, expect: {status: 500}}]'
     write('a.gwtest.yaml', `config: gateway.yaml\nenv: {KEY: k}\nstubs: {opnAI: {status: 500}}\n${llm}\n`)
@@ -312,7 +318,7 @@ describe('a failure', () => {
     expect((await gwctl(['-v'])).out).not.toContain('stub')
   })
 
-  test('never shows a credential', async () => {
+  test('never reveals a credential', async () => {
     for (const format of ['text', 'json', 'tap', 'junit', 'github']) {
       write('gateway.yaml', CONFIG)
       write(
@@ -328,7 +334,7 @@ describe('a failure', () => {
     }
   })
 
-  test('of a configuration that cannot be served is its mistakes', async () => {
+  test('shows the findings of a configuration that cannot be served', async () => {
     write('gateway.yaml', CONFIG.replace('jwtAuth:', 'jwtAuht:'))
     write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
     const { code, out } = await gwctl([])
@@ -338,7 +344,7 @@ describe('a failure', () => {
   })
 })
 
-describe('what guards did', () => {
+describe('guard results', () => {
   const GUARDED = `llm:
   port: 4000
   models:
@@ -361,7 +367,7 @@ describe('what guards did', () => {
   const REFUSAL = '{json: {action: {body: not here, status_code: 418, reason: rude}}}'
 
   test.each([
-    ['they pass', asking('hello', 'status: 200, guard: {regex: Allow, webhook: Allow}')],
+    ['all guards pass', asking('hello', 'status: 200, guard: {regex: Allow, webhook: Allow}')],
     [
       'a request is masked',
       asking(
@@ -369,11 +375,14 @@ describe('what guards did', () => {
         'guard: {regex: Mask}, guard.webhook: Allow, "upstream.json.messages[0].content": {notContains: "123-45-6789"}',
       ),
     ],
-    ['a request is refused', asking('forbidden', 'status: 403, guard: {regex: Reject, webhook: {absent: true}}')],
+    ['a request is rejected', asking('forbidden', 'status: 403, guard: {regex: Reject, webhook: {absent: true}}')],
     ['a reply is masked', `stubs: {openai: {llm: {text: write to a@b.test}}}\n  ${asking('hi', 'guard.regex: Mask')}`],
-    ['a service refuses', asking('hi', 'status: 418, body: not here, guard.webhook: Reject, calls: []', REFUSAL)],
-    ['a service cannot be asked', asking('hi', 'status: 503, guard.webhook: Fail', '{unreachable: true}')],
-    ['one of several', asking('hi', 'guard.regex: {any: [Allow, Mask]}, guard: {webhook: {not: Reject}}')],
+    [
+      'a service rejects the request',
+      asking('hi', 'status: 418, body: not here, guard.webhook: Reject, calls: []', REFUSAL),
+    ],
+    ['a service is unreachable', asking('hi', 'status: 503, guard.webhook: Fail', '{unreachable: true}')],
+    ['one of several results', asking('hi', 'guard.regex: {any: [Allow, Mask]}, guard: {webhook: {not: Reject}}')],
     [
       'each repetition',
       `repeat: 2\n  ${asking('hi', 'guard.webhook: [Allow, Reject]', `[{json: {action: {}}}, ${REFUSAL}]`)}`,
@@ -400,16 +409,16 @@ describe('what guards did', () => {
       ['guard.regex  expected "Mask", got "Reject"', 'guard: regex on the request: reject: words  gateway.yaml:8'],
     ],
     [
-      'was not asked',
+      'did not run',
       asking('forbidden', 'guard: {webhook: Allow}'),
       ['guard.webhook  expected "Allow", got nothing', 'guard: regex on the request: reject: words  gateway.yaml:8'],
     ],
     [
-      'rejected, for all that is expected',
+      'rejected, even when only a status is expected',
       asking('hi', 'status: 200', REFUSAL),
       ['status  expected 200, got 418', 'guard: webhook on the request: reject: rude  gateway.yaml:9'],
     ],
-  ])('a failure says that a guard %s, and where it stands', async (_, lines, [field, decision]) => {
+  ])('a failure says that a guard %s, and where it is configured', async (_, lines, [field, decision]) => {
     const { code, out } = await guarded(lines)
     expect(code).toBe(1)
     expect(out).toContain(field)
@@ -497,7 +506,7 @@ describe('a mistake in a test file', () => {
     expect(out).toContain(`error[${code}`)
   })
 
-  test('is told on stdout as part of the text, also with --quiet, and on stderr beside other reports', async () => {
+  test('is part of the text on stdout, even with --quiet, and goes to stderr with other reports', async () => {
     write('a.gwtest.yaml', 'cases: 1\n')
     expect(await gwctl(['-q'])).toMatchObject({ code: 2, out: expect.stringContaining('error[GW101]'), err: '' })
     const { out, err } = await gwctl(['-o', 'tap'])
@@ -505,7 +514,7 @@ describe('a mistake in a test file', () => {
     expect(err).toContain('error[GW101]')
   })
 
-  test('is also that a configuration was named in its place, or it in the place of a configuration', async () => {
+  test('is reported when a configuration is given in place of a test file, or vice versa', async () => {
     write('gateway.yaml', CONFIG)
     write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
     const taken = await gwctl(['gateway.yaml'])
@@ -525,11 +534,11 @@ describe('a mistake in a test file', () => {
   })
 })
 
-describe('what is run', () => {
+describe('test selection', () => {
   const PASSES = `${ADMIN}\n  expect: {status: 200}`
   const FAILS = `${ADMIN}\n  expect: {status: 201}`
 
-  test('every test file below the directory, or those that are named', async () => {
+  test('runs every test file below the directory, or those named', async () => {
     write('gateway.yaml', CONFIG)
     write('a.gwtest.yaml', cases(PASSES))
     write('deep/er/b.gwtest.yaml', cases(PASSES).replace('gateway.yaml', '../../gateway.yaml'))
@@ -543,7 +552,7 @@ describe('what is run', () => {
     expect((await gwctl(['-', '--config', 'gateway.yaml'], { stdin: cases(PASSES) })).code).toBe(0)
   })
 
-  test('what cannot be read is told, and the rest is run', async () => {
+  test('reports unreadable files and runs the rest', async () => {
     write('gateway.yaml', CONFIG)
     write('a.gwtest.yaml', 'a\0b')
     write('b.gwtest.yaml', cases(PASSES))
@@ -556,7 +565,7 @@ describe('what is run', () => {
     expect((await gwctl(['b.gwtest.yaml', '--config', '-'], { stdin: CONFIG })).code).toBe(0)
   })
 
-  test('resources in a directory', async () => {
+  test('tests resources in a directory', async () => {
     write(
       'k8s/gateway.yaml',
       `apiVersion: gateway.networking.k8s.io/v1
@@ -585,7 +594,7 @@ spec:
     expect((await gwctl([])).out).toContain('requestRedirect: replied (route): answered 301  k8s/route.yaml:7\n')
   })
 
-  test('nothing', async () => {
+  test('fails when there is nothing to run', async () => {
     const { code, err } = await gwctl([])
     expect(code).toBe(3)
     expect(err).toContain('there is no *.gwtest.yaml in .')
@@ -597,7 +606,7 @@ spec:
     expect((await gwctl(['--shard', '2/2'])).code).toBe(3)
   })
 
-  test('some of the cases', async () => {
+  test('runs a selection of the cases', async () => {
     write('gateway.yaml', CONFIG)
     write(
       'a.gwtest.yaml',
@@ -626,12 +635,12 @@ spec:
     ['--fail-under', '101'],
     ['-o', 'html'],
     ['--coverage=html'],
-  ])('%s %s is refused', async (...argv) => {
+  ])('rejects %s %s', async (...argv) => {
     write('a.gwtest.yaml', cases(PASSES))
     expect((await gwctl(argv)).code).toBe(2)
   })
 
-  test('again on every change, until it is stopped', async () => {
+  test('--watch runs again on every change until stopped', async () => {
     write('gateway.yaml', CONFIG)
     write('tests/a.gwtest.yaml', cases(FAILS).replace('gateway.yaml', '../gateway.yaml'))
     const io = memoryIo({ cwd: folder })
@@ -646,7 +655,7 @@ spec:
     expect(await ended).toBe(130)
   })
 
-  test('also when tests and configurations appear, and what nobody tests any more is left alone', async () => {
+  test('--watch picks up new tests and configurations, and ignores those no longer tested', async () => {
     mkdirSync(join(folder, 'tests'))
     const io = memoryIo({ cwd: folder })
     const ended = main(['test', 'tests', '--watch'], io, root)
@@ -665,7 +674,7 @@ spec:
   })
 })
 
-test('stdin is not watched', async () => {
+test('stdin cannot be watched', async () => {
   expect(await gwctl(['-', '--watch'])).toMatchObject({ code: 2, err: expect.stringContaining('stdin cannot') })
 })
 
@@ -678,7 +687,7 @@ describe('--live', () => {
     - {matches: [{path: {exact: /host}, headers: [{name: ':authority', value: {exact: own.test}}]}], policies: {directResponse: {status: 204}}}
 `
 
-  test('sends the same cases to a running gateway, and compares what clients see', async () => {
+  test('sends the same cases to a running gateway, and compares only what clients see', async () => {
     await using gateway = await startGateway(LIVE)
     write(
       'a.gwtest.yaml',
@@ -709,7 +718,7 @@ cases:
     expect(out).toContain('status  expected 200, got 203')
   })
 
-  test('asks TLS for the host of a case, or for its `sni`', async () => {
+  test('uses the host of a case, or its `sni`, for TLS', async () => {
     const own = createCertificate(createAuthority('live'), ['*.test'])
     const listener = (name: string, status: number) =>
       `  - {hostname: ${name}.test, protocol: HTTPS, tls: {cert: c.pem, key: k.pem}, routes: [{policies: {directResponse: {status: ${status}}}}]}\n`
@@ -726,7 +735,7 @@ cases:
     expect(await gwctl(['--live', live])).toMatchObject({ code: 0, out: expect.stringContaining('2 passed') })
   })
 
-  test('ends the sessions of MCP that it has opened', async () => {
+  test('closes the MCP sessions it opened', async () => {
     const seen: string[] = []
     const server = createServer(async (request, reply) => {
       const text = Buffer.concat(await request.toArray()).toString()
@@ -761,7 +770,7 @@ cases:
     ])
   })
 
-  test('where nobody listens: exit 4; what is not a URL: exit 2', async () => {
+  test('exits with 4 for an unreachable gateway, and with 2 for an invalid URL', async () => {
     write('a.gwtest.yaml', cases(`request: {path: /}\n  expect: {status: 200}`))
     const url = 'http://127.0.0.1:1'
     expect(await gwctl(['--live', url])).toMatchObject({ code: 4, err: expect.stringContaining('cannot be reached') })
@@ -814,7 +823,7 @@ describe('reports', () => {
     expect(out).toContain('not ok 4 - b.gwtest.yaml: nothing of it ran\n')
   })
 
-  test('JUnit, beside the text', async () => {
+  test('JUnit, along with the text', async () => {
     const { out } = await gwctl(['-o', 'junit=test.xml'])
     expect(out).toContain('✖ 1 failed, 1 could not run, 1 passed, 1 skipped in 2 files')
     const xml = readFileSync(join(folder, 'test.xml'), 'utf8')
@@ -833,7 +842,7 @@ describe('reports', () => {
     expect(err).toContain('::error file=a.gwtest.yaml,line=11')
   })
 
-  test('names in a file cannot drive the terminal or the workflow', async () => {
+  test('names in a file cannot inject terminal or workflow commands', async () => {
     rmSync(join(folder, 'b.gwtest.yaml'))
     write('a.gwtest.yaml', cases(`name: "x\\e[31m\\n::error::y"\n  ${ADMIN}\n  expect: {json.text: "\\e[2J"}`))
     for (const format of ['text', 'tap', 'github', 'junit']) {
@@ -845,7 +854,7 @@ describe('reports', () => {
 })
 
 describe('coverage', () => {
-  test('tells what no request came to', async () => {
+  test('lists what no request reached', async () => {
     write('gateway.yaml', CONFIG)
     write('a.gwtest.yaml', cases(`${ADMIN}\n  expect: {status: 200}`))
     const { code, out } = await gwctl(['--coverage'])
@@ -861,7 +870,7 @@ describe('coverage', () => {
     })
   })
 
-  test('tells which rules never decided, wherever they are written', async () => {
+  test('lists rules that never decided, wherever they are configured', async () => {
     write(
       'gateway.yaml',
       `frontendPolicies:
@@ -921,7 +930,7 @@ cases:
     expect(rules).toMatchObject([{ name: 'tools/mcpAuthorization: deny mcp.tool.name == "zz"', line: 26 }])
   })
 
-  test('tells rules apart whose texts hold one another', async () => {
+  test('distinguishes rules whose texts contain one another', async () => {
     write(
       'gateway.yaml',
       `binds:
@@ -945,7 +954,7 @@ cases:
     expect(readFileSync(join(folder, 'lcov.info'), 'utf8')).toMatch(/DA:9,1\nDA:10,1\nDA:11,0\n/)
   })
 
-  test('as lcov counts the lines of the configuration', async () => {
+  test('counts configuration lines in lcov format', async () => {
     write('gateway.yaml', CONFIG)
     write('a.gwtest.yaml', cases(`repeat: 2\n  ${ADMIN}\n  expect: {status: 200}`))
     expect(await gwctl(['--coverage=lcov'])).toMatchObject({ code: 0, err: 'Wrote lcov.info.\n' })

@@ -46,8 +46,8 @@ function start(argv: readonly string[]) {
   return { io, code: main(['top', '--interval', '100ms', ...argv], io, root) }
 }
 
-describe('where there is no terminal', () => {
-  test('one look and the end', async () => {
+describe('without a terminal', () => {
+  test('prints one snapshot and exits', async () => {
     await ask()
     const { io, code } = start([])
     expect(await code).toBe(0)
@@ -58,7 +58,7 @@ describe('where there is no terminal', () => {
     expect(io.stdout.text).not.toMatch(/\u001b/)
   })
 
-  test('-o json: what there is for a program', async () => {
+  test('-o json prints data for programs', async () => {
     await ask()
     const { io, code } = start(['-o', 'json'])
     expect(await code).toBe(0)
@@ -69,7 +69,7 @@ describe('where there is no terminal', () => {
     })
   })
 
-  test('--json: line after line, until nobody reads; then it is not a failure', async () => {
+  test('--json prints line after line until the reader closes, which is not a failure', async () => {
     const { io, code } = start(['--json'])
     await expect.poll(() => io.stdout.text.split('\n').length).toBeGreaterThan(3)
     for (const line of io.stdout.text.trimEnd().split('\n')) expect(JSON.parse(line)).toHaveProperty('total.requests')
@@ -77,7 +77,7 @@ describe('where there is no terminal', () => {
     expect(await code).toBe(0)
   })
 
-  test('--json ends with exit 4 when the gateway goes away', async () => {
+  test('--json exits with 4 when the gateway stops', async () => {
     const { io, code } = start(['--json'])
     await expect.poll(() => io.stdout.text).toContain('\n')
     await admin.close()
@@ -85,7 +85,7 @@ describe('where there is no terminal', () => {
     expect(io.stderr.text).toContain(`no gateway answers at http://${admin.address}`)
   })
 
-  test.each([[[]], [['--once']], [['-o', 'json']]])('nobody answers: exit 4 (%s)', async argv => {
+  test.each([[[]], [['--once']], [['-o', 'json']]])('an unreachable gateway exits with 4 (%s)', async argv => {
     await admin.close()
     const { io, code } = start(argv)
     expect(await code).toBe(4)
@@ -93,14 +93,14 @@ describe('where there is no terminal', () => {
     expect(io.stderr.text).toContain('Is `gwctl run` running')
   })
 
-  test('somebody else answers there: exit 4', async () => {
+  test('a different server exits with 4', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('hello 1\n'))
     const { io, code } = start(['--admin', upstream.host])
     expect(await code).toBe(4)
     expect(io.stderr.text).toContain('answered with something else than metrics for /metrics.')
   })
 
-  test('from a shell', async () => {
+  test('works from a shell', async () => {
     const bin = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
     const child = spawn(process.execPath, [bin, 'top', '--interval', '100ms', '--admin', admin.address], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -121,7 +121,7 @@ describe('on a terminal', () => {
     return { screen, keyboard, stop: base.stop, stderr: base.stderr, code }
   }
 
-  test('rates appear and change while requests come; q ends it', async () => {
+  test('rates appear and change as requests come in, and q quits', async () => {
     const { screen, keyboard, code } = view()
     await screen.until(() => screen.shown.includes('no requests yet') || screen.shown.includes('BUDGET'))
     await ask()
@@ -133,7 +133,7 @@ describe('on a terminal', () => {
     expect(isRestored(screen, keyboard)).toBe(true)
   })
 
-  test('a gateway that stops is said to be gone, and shown again when it is back with counters from zero', async () => {
+  test('a stopped gateway is shown as gone, and returns with counters from zero', async () => {
     const { screen, keyboard, code } = view()
     await ask()
     await screen.until(() => screen.shown.includes('default/hello'))
@@ -154,7 +154,7 @@ describe('on a terminal', () => {
   test.each<[string, (opened: ReturnType<typeof view>) => unknown, number]>([
     ['Ctrl-C', ({ keyboard }) => keyboard.write('\u0003'), 130],
     ['SIGTERM', ({ stop }) => stop.abort(new Failure('terminated', 'stopped by SIGTERM')), 143],
-  ])('%s gives the terminal back, also while the gateway is away', async (name, leave, expected) => {
+  ])('%s restores the terminal, even while the gateway is away', async (name, leave, expected) => {
     const opened = view()
     await opened.screen.until(shown => shown.includes('in flight'))
     await admin.close()
@@ -165,20 +165,20 @@ describe('on a terminal', () => {
     expect(opened.stderr.text).toContain(`stopped by ${name}`)
   })
 
-  test('nobody answers at first: exit 4, and the terminal is left alone', async () => {
+  test('an unreachable gateway at startup exits with 4 and leaves the terminal alone', async () => {
     await admin.close()
     const { screen, code } = view()
     expect(await code).toBe(4)
     expect(screen.text).toBe('')
   })
 
-  test('an interval that costs the gateway too much is wrong usage, also where none answers', async () => {
+  test('an interval that is too short is a usage error, even without a gateway', async () => {
     const io = memoryIo({ env: { GWCTL_ADMIN: '127.0.0.1:1' } })
     expect(await main(['top', '--interval', '1ms'], io, root)).toBe(2)
     expect(io.stderr.text).toContain('--interval is too short: at least 100ms')
   })
 
-  test('a terminal that cannot be drawn on gets one look', async () => {
+  test('a dumb terminal gets one snapshot', async () => {
     const { screen, code } = view({ TERM: 'dumb' })
     expect(await code).toBe(0)
     expect(screen.text).toContain('requests/s')

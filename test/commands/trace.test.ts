@@ -74,7 +74,7 @@ const jsonLines = (text: string) =>
     .split('\n')
     .map(line => JSON.parse(line) as { seq: number; message: { type: string } })
 
-test.each(['text', 'raw', 'har', 'test'])('-o %s: what a client has sent cannot drive the terminal', async format => {
+test.each(['text', 'raw', 'har', 'test'])('-o %s: client data cannot control the terminal', async format => {
   const hostile = 'a\u001b[2J\u0007\u009b31m\u0085\u202e\u2066'
   const recorder = new Recorder()
   recorder.start('r1', `/${hostile}`)
@@ -98,7 +98,7 @@ test.each(['text', 'raw', 'har', 'test'])('-o %s: what a client has sent cannot 
 })
 
 describe('--raw', () => {
-  test('one request, one event per line, then the end', async () => {
+  test('prints one request with one event per line, then exits', async () => {
     const run = gwctl(['--raw'])
     await serve()
     expect(await run.code).toBe(0)
@@ -113,7 +113,7 @@ describe('--raw', () => {
     expect(gateway.arrive().trace).toBeUndefined()
   })
 
-  test('a filter picks the request, under either name of the flag', async () => {
+  test('a filter selects the request, under either name of the flag', async () => {
     for (const flag of ['--where', '--expression']) {
       const run = gwctl(['--raw', flag, 'request.path == "/b"'])
       const served = serve('/b')
@@ -124,7 +124,7 @@ describe('--raw', () => {
     }
   })
 
-  test('--limit follows so many', async () => {
+  test('--limit records that many requests', async () => {
     const run = gwctl(['--raw', '--limit', '3'])
     for (let i = 0; i < 3; i++) await serve(`/${i}`)
     expect(await run.code).toBe(0)
@@ -139,7 +139,7 @@ describe('--raw', () => {
     expect(jsonLines(run.stdout.text)).toHaveLength(3)
   })
 
-  test('a reader that goes away is not a failure', async () => {
+  test('a reader that closes early is not a failure', async () => {
     const run = gwctl(['--raw', '--limit', '5'])
     await serve()
     run.stdout.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }))
@@ -149,7 +149,7 @@ describe('--raw', () => {
 })
 
 describe('text', () => {
-  test('a tree per request where there is no terminal', async () => {
+  test('prints a tree per request without a terminal', async () => {
     const run = gwctl([])
     await serve('/v1/chat', 404)
     expect(await run.code).toBe(0)
@@ -157,7 +157,7 @@ describe('text', () => {
     expect(run.stdout.text).toContain('listener         http on bind/3000  c.yaml:3')
   })
 
-  test('a request that was cut off is shown before the failure', async () => {
+  test('an interrupted request is shown before the failure', async () => {
     const run = gwctl([])
     let x = gateway.arrive()
     while (x.trace === undefined) {
@@ -170,15 +170,15 @@ describe('text', () => {
   })
 })
 
-describe('when there is nothing to record', () => {
-  test('--wait: exit 5', async () => {
+describe('with nothing to record', () => {
+  test('--wait exits with 5', async () => {
     const run = gwctl(['--wait', '20ms'])
     expect(await run.code).toBe(5)
     expect(run.stderr.text).toContain('no request came to')
     expect(run.stdout.text).toBe('')
   })
 
-  test('nothing within --for: said, and no failure', async () => {
+  test('no request within --for is reported, but not a failure', async () => {
     const run = gwctl(['--for', '20s'])
     let code: number | undefined
     void run.code.then(ended => {
@@ -192,14 +192,14 @@ describe('when there is nothing to record', () => {
     expect(run.stderr.text).toMatch(/^Recording requests at .*\nNo request came\.\n$/)
   })
 
-  test('no gateway: exit 4', async () => {
+  test('an unreachable gateway exits with 4', async () => {
     await admin.close()
     const run = gwctl(['--raw'])
     expect(await run.code).toBe(4)
     expect(run.stderr.text).toContain('connection refused')
   })
 
-  test('a gateway that stops while it is followed: exit 4', async () => {
+  test('a gateway that stops during --follow exits with 4', async () => {
     const run = gwctl(['--raw', '--follow'])
     await serve()
     while (!run.stdout.text.includes('requestFinished')) await new Promise(setImmediate)
@@ -216,21 +216,21 @@ describe('when there is nothing to record', () => {
     [['--for', '2h'], 'at most 1h'],
     [['--for', 'soon'], 'not a duration'],
     [['--file', 'x', '--follow'], '--follow'],
-  ])('%j is wrong usage: exit 2', async (argv, words) => {
+  ])('%j is a usage error', async (argv, words) => {
     const run = gwctl(['--raw', ...argv])
     expect(await run.code).toBe(2)
     expect(run.stderr.text).toContain(words)
   })
 })
 
-test('a wrong expression is told before a gateway is looked for', async () => {
+test('an invalid expression is reported before a gateway is contacted', async () => {
   await admin.close()
   const run = gwctl(['--raw', '--where', '1+'])
   expect(await run.code).toBe(2)
   expect(run.stderr.text).toContain('invalid expression')
 })
 
-describe('a server of another kind', () => {
+describe('an unexpected server', () => {
   const answering = async (answer: (response: ServerResponse) => void) => {
     const server = createServer((_, response) => answer(response)).listen(0, '127.0.0.1')
     await new Promise(resolve => server.once('listening', resolve))
@@ -246,14 +246,14 @@ describe('a server of another kind', () => {
     ['an ordinary page', response => response.writeHead(200).end('<html>'), 'answered'],
     ['a stream that ends at once', response => stream(response).end(': ready\n\n'), 'broke before'],
     ['a connection that breaks', response => response.destroy(), 'no gateway answers'],
-  ])('%s: exit 4', async (_, answer, words) => {
+  ])('%s exits with 4', async (_, answer, words) => {
     using server = await answering(answer)
     const run = gwctl(['--raw'], { env: server.env })
     expect(await run.code).toBe(4)
     expect(run.stderr.text).toContain(words)
   })
 
-  test('an expression that is ended for what it costs: exit 2', async () => {
+  test('an expression aborted for its cost exits with 2', async () => {
     using server = await answering(response =>
       stream(response).end(': ready\n\nevent: end\ndata: {"reason":"filter"}\n\n'),
     )
@@ -262,7 +262,7 @@ describe('a server of another kind', () => {
     expect(run.stderr.text).toContain('its expression took too much of the requests')
   })
 
-  test('events that are no JSON are skipped and said, the rest goes on', async () => {
+  test('events with invalid JSON are skipped and reported, and the rest is shown', async () => {
     const { texts } = ((recorder: Recorder) => {
       recorder.refused()
       return recorder
@@ -276,7 +276,7 @@ describe('a server of another kind', () => {
     expect(run.stderr.text).toContain('skipped an event')
   })
 
-  test('it is asked once and by POST, however the stream ends', async () => {
+  test('is called once, with POST, however the stream ends', async () => {
     const asked: string[] = []
     const server = createServer((request, response) => {
       asked.push(`${request.method} ${request.url}`)
@@ -301,21 +301,21 @@ describe('a saved trace', () => {
     return recorder.texts.join('\n')
   }
 
-  test('as trees, from a file', async () => {
+  test('is shown as trees, from a file', async () => {
     writeFileSync(join(folder, 'trace.jsonl'), saved())
     const run = gwctl(['-f', 'trace.jsonl'])
     expect(await run.code).toBe(0)
     expect(run.stdout.text.match(/403 in 4\.10 ms/g)).toHaveLength(2)
   })
 
-  test('as JSON Lines, from stdin, with Windows line ends and a half line', async () => {
+  test('is printed as JSON Lines from stdin, despite CRLF and a truncated line', async () => {
     const run = gwctl(['--raw', '-f', '-'], { stdin: `${saved().replaceAll('\n', '\r\n')}\r\n{"seq": 15, "at` })
     expect(await run.code).toBe(0)
     expect(run.stdout.text).toBe(`${saved()}\n`)
     expect(run.stderr.text).toContain('skipped an event')
   })
 
-  test('as the admin server streams it', async () => {
+  test('is read in the streaming format of the admin server', async () => {
     const stream = `: ready\n\n${saved().replaceAll(/^/gm, 'data: ').replaceAll('\n', '\n\n')}\n\nevent: end\ndata: {"reason":"time"}\n`
     const run = gwctl(['-f', '-'], { stdin: stream })
     expect(await run.code).toBe(0)
@@ -327,7 +327,7 @@ describe('a saved trace', () => {
     ['empty.jsonl', '\n\n', 'holds no trace events'],
     ['other.txt', 'hello\n', 'holds no trace events'],
     ['log.jsonl', '{"level":"info"}\n{"level":"\u009b2Jwarn"}\n', 'holds no trace events'],
-  ])('%s: exit 3', async (name, text, words) => {
+  ])('%s exits with 3', async (name, text, words) => {
     if (text !== undefined) writeFileSync(join(folder, name), text)
     const run = gwctl(['-f', name])
     expect(await run.code).toBe(3)
@@ -345,7 +345,7 @@ describe('on a terminal', () => {
     return { screen, keyboard, stop: base.stop, stderr: base.stderr, code: main(['trace', ...argv], io, root) }
   }
 
-  test('requests are followed on the screen until q', async () => {
+  test('follows requests on the screen until q', async () => {
     const { screen, keyboard, code } = open([])
     await screen.until(shown => shown.includes('waiting for a request'))
     await serve('/one')
@@ -359,7 +359,7 @@ describe('on a terminal', () => {
   test.each<[string, (opened: ReturnType<typeof open>) => unknown, number, string]>([
     ['Ctrl-C', ({ keyboard }) => keyboard.write('\u0003'), 130, 'stopped by Ctrl-C'],
     ['SIGTERM', ({ stop }) => stop.abort(new Failure('terminated', 'stopped by SIGTERM')), 143, 'stopped by SIGTERM'],
-  ])('%s: the terminal is given back, the reason is said below it', async (_, end, expected, words) => {
+  ])('%s restores the terminal and prints the reason below', async (_, end, expected, words) => {
     const opened = open([])
     await opened.screen.until(shown => shown.includes('waiting for a request'))
     await end(opened)
@@ -368,7 +368,7 @@ describe('on a terminal', () => {
     expect(opened.stderr.text).toContain(words)
   })
 
-  test('a gateway that restarts: what was recorded stays, and it goes on', async () => {
+  test('keeps what was recorded and continues when the gateway restarts', async () => {
     const { screen, keyboard, code } = open(['--record', 'kept.jsonl'])
     await screen.until(shown => shown.includes('waiting for a request'))
     await serve('/before')
@@ -398,7 +398,7 @@ describe('on a terminal', () => {
     ['q', ({ keyboard }) => keyboard.write('q'), 0],
     ['Ctrl-C', ({ keyboard }) => keyboard.write('\u0003'), 130],
     ['SIGTERM', ({ stop }) => stop.abort(new Failure('terminated', 'stopped by SIGTERM')), 143],
-  ])('%s leaves while the gateway is away', async (_, leave, expected) => {
+  ])('%s quits while the gateway is away', async (_, leave, expected) => {
     const opened = open([])
     await opened.screen.until(shown => shown.includes('waiting for a request'))
     gateway.trace.close()
@@ -408,7 +408,7 @@ describe('on a terminal', () => {
     expect(isRestored(opened.screen, opened.keyboard)).toBe(true)
   })
 
-  test('a request of its own is not armed again when the connection is lost: exit 4', async () => {
+  test('does not wait again for its own request after a lost connection, and exits with 4', async () => {
     await using served = await startGateway(
       'binds: [{port: 80, listeners: [{routes: [{policies: {delay: {duration: 1h}, directResponse: {status: 201}}}]}]}]',
     )
@@ -421,13 +421,13 @@ describe('on a terminal', () => {
     expect(await opened.code).toBe(4)
   })
 
-  test('--wait gives up here, too', async () => {
+  test('--wait times out here as well', async () => {
     const opened = open(['--wait', '50ms'])
     expect(await opened.code).toBe(5)
     expect(opened.stderr.text).toContain('no request came')
   })
 
-  test.each([{ TERM: 'dumb' }, { INK_SCREEN_READER: 'true' }])('%j gets text', async env => {
+  test.each([{ TERM: 'dumb' }, { INK_SCREEN_READER: 'true' }])('%j gets text output', async env => {
     const { screen, code } = open([], env)
     await serve()
     expect(await code).toBe(0)
@@ -447,7 +447,7 @@ describe('on a terminal', () => {
 })
 
 describe('--record', () => {
-  test('keeps what is shown, to be looked at again', async () => {
+  test('saves what is shown, for later viewing', async () => {
     const live = gwctl(['--record', 'kept.jsonl'])
     await serve('/kept')
     expect(await live.code).toBe(0)
@@ -456,7 +456,7 @@ describe('--record', () => {
     expect(again.stdout.text).toBe(live.stdout.text)
   })
 
-  test('a place that cannot be written: exit 3', async () => {
+  test('an unwritable path exits with 3', async () => {
     const run = gwctl(['--record', 'no/such/kept.jsonl'])
     await serve()
     expect(await run.code).toBe(3)
@@ -471,7 +471,7 @@ describe('-o har', () => {
     return har.log.entries.map((entry: { request: { url: string } }) => new URL(entry.request.url).pathname)
   }
 
-  test('requests of a gateway, without its credentials', async () => {
+  test('exports requests of a gateway without credentials', async () => {
     await using served = await startGateway(
       `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
     )
@@ -488,7 +488,7 @@ describe('-o har', () => {
     expect(entry._gateway).toMatchObject({ finished: true, lostEvents: 0 })
   })
 
-  test('a signal ends the recording: the document is written, into a file as well', async () => {
+  test('a signal ends the recording, and document and file are still written', async () => {
     const io = memoryIo({ cwd: folder, env: { GWCTL_ADMIN: admin.address } })
     const code = main(['trace', '--follow', '-o', 'har=all.har', '--record', 'all.jsonl'], io, root)
     await serve('/one')
@@ -504,7 +504,7 @@ describe('-o har', () => {
     expect(again.stdout.text).toBe(readFileSync(join(folder, 'all.har'), 'utf8'))
   })
 
-  test('a gateway that stops: what came is written, exit 4', async () => {
+  test('a gateway that stops exits with 4, after writing what was received', async () => {
     const run = gwctl(['--follow', '-o', 'har', '--record', 'r.jsonl'])
     await serve('/one')
     await expect.poll(() => readFileSync(join(folder, 'r.jsonl'), 'utf8')).toContain('requestFinished')
@@ -513,7 +513,7 @@ describe('-o har', () => {
     expect(read(run.stdout.text)).toEqual(['/one'])
   })
 
-  test('no file, no document: exit 3', async () => {
+  test('a missing file exits with 3 and writes no document', async () => {
     const run = gwctl(['-f', 'missing.jsonl', '-o', 'har'])
     expect(await run.code).toBe(3)
     expect(run.stdout.text).toBe('')
@@ -521,7 +521,7 @@ describe('-o har', () => {
 })
 
 describe('-o test', () => {
-  test('the next request as a case that its schema takes, without credentials', async () => {
+  test('exports the next request as a case valid in the schema, without credentials', async () => {
     await using served = await startGateway(
       `binds: [{port: 80, listeners: [{routes: [{name: mine, policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
     )
@@ -538,7 +538,7 @@ describe('-o test', () => {
     ])
   })
 
-  test('several, in a file that names the configuration as seen from there', async () => {
+  test('exports several requests to a file with a relative configuration path', async () => {
     mkdirSync(join(folder, 'tests'))
     const run = gwctl(['-o', 'test=tests/all.gwtest.yaml', '--limit', '2'])
     await serve('/one')
@@ -553,7 +553,7 @@ describe('-o test', () => {
     expect(run.stdout.text).toBe('')
   })
 
-  test('where a limit has answered, the file says how a case comes to it', async () => {
+  test('explains in the file how a case reaches a rate limit', async () => {
     const run = gwctl(['-o', 'test'])
     await serve('/limited', 429)
     expect(await run.code).toBe(0)
@@ -561,7 +561,7 @@ describe('-o test', () => {
     expect(parse(run.stdout.text).cases).toMatchObject([{ expect: { status: 429 } }])
   })
 
-  test('of requests that began before the trace, none', async () => {
+  test('skips requests that started before the trace', async () => {
     const recorder = new Recorder()
     recorder.refused('r1', '/whole')
     const late = new Recorder()
@@ -579,7 +579,7 @@ describe('-o test', () => {
     expect(parse(run.stdout.text).cases).toMatchObject([{ request: { url: expect.stringContaining('/whole') } }])
   })
 
-  test('no request that has ended: exit 3, and no file', async () => {
+  test('exits with 3 and writes no file when no request has ended', async () => {
     const recorder = new Recorder()
     recorder.start()
     writeFileSync(join(folder, 'trace.jsonl'), recorder.texts.join('\n'))
@@ -603,7 +603,7 @@ describe('-o test', () => {
   }
 })
 
-test('-o tui is what a terminal gets in any case, and no file', async () => {
+test('-o tui is the terminal default, and cannot go to a file', async () => {
   const run = gwctl(['-o', 'tui'])
   await serve()
   expect(await run.code).toBe(0)
@@ -614,7 +614,7 @@ test('-o tui is what a terminal gets in any case, and no file', async () => {
 test.each([
   ['raw', '"requestFinished"'],
   ['text', '200 in'],
-])('-o %s=FILE writes there and not to stdout', async (format, words) => {
+])('-o %s=FILE writes to the file instead of stdout', async (format, words) => {
   const run = gwctl(['-o', `${format}=out.txt`])
   await serve()
   expect(await run.code).toBe(0)
@@ -622,8 +622,8 @@ test.each([
   expect(readFileSync(join(folder, 'out.txt'), 'utf8')).toContain(words)
 })
 
-describe('a request of its own', () => {
-  test('is sent once it is watched, and it is the one that is shown', async () => {
+describe('a request sent by trace itself', () => {
+  test('is sent once recording has started, and is the only one shown', async () => {
     await using served = await startGateway(
       `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
     )
@@ -656,7 +656,7 @@ describe('a request of its own', () => {
     expect(run.stdout.text).not.toContain('/noise')
   })
 
-  test('that another gateway answers is not waited for: exit 5', async () => {
+  test('exits with 5 without waiting when another gateway answers it', async () => {
     await using served = await startGateway(
       `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 201, body: hi}}}]}]}]`,
     )

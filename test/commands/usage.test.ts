@@ -60,7 +60,7 @@ async function gwctl(...argv: readonly string[]) {
   return { code, out: io.stdout.text, err: io.stderr.text }
 }
 
-test('the dearest model first, with a sum and what has no price', async () => {
+test('lists the most expensive model first, with a total and unpriced requests', async () => {
   expect(await gwctl('usage', 'gateway.yaml')).toMatchObject({
     code: 0,
     out: [
@@ -75,7 +75,7 @@ test('the dearest model first, with a sum and what has no price', async () => {
   })
 })
 
-test('groups of several, in time, and as data', async () => {
+test('groups by several keys, over time, and prints data', async () => {
   const { out } = await gwctl('usage', 'requests.db', '--by', 'day,user', '--since', '2026-11-01', '-o', 'json')
   expect(JSON.parse(out)).toMatchObject({
     groups: [
@@ -100,13 +100,13 @@ test.each([
   [['usage', 'memory.yaml'], 3, 'names no request database'],
   [['usage', 'broken.yaml'], 3, 'cannot be loaded'],
   [['usage', 'broken.db'], 3, 'cannot be read'],
-])('%s is refused', async (argv, code, why) => {
+])('rejects %s', async (argv, code, why) => {
   const found = await gwctl(...argv)
   expect(found).toMatchObject({ code, out: '' })
   expect(found.err).toContain(why)
 })
 
-test('the examples of docs/usage.md work', async () => {
+test('the examples in docs/usage.md work', async () => {
   const examples = docPage('usage.md').commands
   expect(examples.length).toBeGreaterThan(2)
   for (const { line, argv } of examples) expect([line, (await gwctl(...argv)).code]).toEqual([line, 0])

@@ -19,7 +19,7 @@ const BOTH = `binds:
 `
 
 describe('--fix', () => {
-  test('applies what is safe, keeps every other byte and says what it did', async () => {
+  test('applies safe fixes, keeps every other byte and reports what it did', async () => {
     place.write({ 'a.yaml': BOTH })
     const { code, err } = await place.validate(['--fix', 'a.yaml'])
     expect(place.read('a.yaml')).toBe(BOTH.replace('name: 5', 'name: "5"'))
@@ -27,7 +27,7 @@ describe('--fix', () => {
     expect(code).toBe(1)
   })
 
-  test('quotes a number as it is written: it was meant as text', async () => {
+  test('quotes a number exactly as written', async () => {
     const file = (model: string) => `llm: {models: [{name: ${model}, provider: openAI}]}\n`
     for (const model of ['1.10', '0123', '0x1F', '1e3', '.5']) {
       place.write({ 'a.yaml': file(model) })
@@ -36,7 +36,7 @@ describe('--fix', () => {
     }
   })
 
-  test('leaves a number under a tag alone', async () => {
+  test('leaves a tagged number alone', async () => {
     const text = 'llm: {models: [{name: !!int 5, provider: openAI}]}\n'
     place.write({ 'a.yaml': text })
     expect((await place.validate(['--fix=all', 'a.yaml'])).code).toBe(1)
@@ -54,15 +54,15 @@ describe('--fix', () => {
     ['CRLF', (text: string) => Buffer.from(text.replaceAll('\n', '\r\n'))],
     ['a byte order mark', (text: string) => Buffer.from(`\ufeff${text}`)],
     ['UTF-16', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le')],
-    ['UTF-16, big end first', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()],
-    ['UTF-16 without a mark', (text: string) => Buffer.from(text, 'utf16le')],
+    ['UTF-16 big-endian', (text: string) => Buffer.from(`\ufeff${text}`, 'utf16le').swap16()],
+    ['UTF-16 without a byte order mark', (text: string) => Buffer.from(text, 'utf16le')],
   ])('keeps the encoding: %s', async (_what, encode) => {
     place.write({ 'a.yaml': encode(BAD) })
     expect((await place.validate(['--fix=all', 'a.yaml'])).code).toBe(0)
     expect(readFileSync(join(place.folder, 'a.yaml'))).toEqual(encode(GOOD))
   })
 
-  test('keeps permissions and links, and leaves nothing behind', async () => {
+  test('keeps permissions and links, and leaves no extra files', async () => {
     place.write({ 'real.yaml': BAD })
     chmodSync(join(place.folder, 'real.yaml'), 0o640)
     symlinkSync('real.yaml', join(place.folder, 'a.yaml'))
@@ -73,7 +73,7 @@ describe('--fix', () => {
     expect(readdirSync(place.folder)).toEqual(['a.yaml', 'real.yaml'])
   })
 
-  test('a fix that uncovers another: both', async () => {
+  test('also applies a fix revealed by another fix', async () => {
     place.write({ 'a.yaml': 'bnids:\n- prot: 3000\n  listeners:\n  - routes: []\n' })
     const { code, err } = await place.validate(['--fix=all', 'a.yaml'])
     expect(place.read('a.yaml')).toBe('binds:\n- port: 3000\n  listeners:\n  - routes: []\n')
@@ -82,7 +82,7 @@ describe('--fix', () => {
     expect(code).toBe(0)
   })
 
-  test('only in files that have something to fix, and only what is reported', async () => {
+  test('changes only files with something to fix, and only reported problems', async () => {
     place.write({ 'good.yaml': GOOD, 'bad.yaml': BAD })
     const before = statSync(join(place.folder, 'good.yaml')).ino
     await place.validate(['--fix=all', '.', '--ignore', 'GW102'])
@@ -92,13 +92,13 @@ describe('--fix', () => {
     expect(statSync(join(place.folder, 'good.yaml')).ino).toBe(before)
   })
 
-  test('is part of the JSON report', async () => {
+  test('is included in the JSON report', async () => {
     place.write({ 'bad.yaml': BAD })
     const { out } = await place.validate(['--fix=all', 'bad.yaml', '-o', 'json'])
     expect(JSON.parse(out).fixed).toEqual([{ code: 'GW102', file: 'bad.yaml', line: 6, title: 'rename to `host`' }])
   })
 
-  test('of stdin, prints the text to stdout and the report to stderr', async () => {
+  test('on stdin prints the text to stdout and the report to stderr', async () => {
     const fixed = await place.validate(['--fix=all', '-'], { stdin: BAD })
     expect(fixed).toEqual({
       code: 0,
@@ -108,7 +108,7 @@ describe('--fix', () => {
     expect((await place.validate(['--fix', '-'], { stdin: GOOD })).out).toBe(GOOD)
   })
 
-  test('a folder that cannot be written', async () => {
+  test('fails in a read-only folder', async () => {
     place.write({ 'k/bad.yaml': BAD })
     chmodSync(join(place.folder, 'k'), 0o555)
     const { code, err } = await place.validate(['--fix=all', 'k/bad.yaml'])
@@ -137,7 +137,7 @@ describe('--diff', () => {
     expect(place.read('bad.yaml')).toBe(BAD)
   })
 
-  test('shows no secret, and says that it is no patch then', async () => {
+  test('hides secrets, and then says that it is not a patch', async () => {
     const text = 'mcp:\n  targets:\n  - nmae: a\n    stdio:\n      cmd: a\n      env: {TOKEN: sk-1234}\n'
     place.write({ 'bad.yaml': text })
     const { out, err } = await place.validate(['--diff', '--fix=all', 'bad.yaml'])
@@ -147,7 +147,7 @@ describe('--diff', () => {
     expect(place.read('bad.yaml')).toBe(text.replace('nmae', 'name'))
   })
 
-  test('with nothing to change', async () => {
+  test('reports when there is nothing to change', async () => {
     place.write({ 'good.yaml': GOOD })
     expect(await place.validate(['--diff', 'good.yaml'])).toEqual({
       code: 0,

@@ -27,7 +27,7 @@ spec: {parentRefs: [{name: main}], rules: [{backendRefs: [{name: ${to}, port: 80
 `
 const all = `${gateway()}${service()}${route()}`
 
-describe('a repository of many tools', () => {
+describe('a repository with many tools', () => {
   const files = {
     'compose.yaml': 'services: {web: {image: nginx}}\n',
     '.github/workflows/ci.yml': 'on: [push]\njobs: {a: {runs-on: x, steps: []}}\n',
@@ -51,7 +51,7 @@ sops: {mac: x}
     'gateway.yaml': GOOD,
   }
 
-  test('is silent, as a directory and under the hook', async () => {
+  test('has no findings, as a directory or with --hook', async () => {
     place.write(files)
     expect(await place.findings(['.', '--min-severity', 'warning'])).toEqual([])
     const hooked = await place.validate(['--partial', '--hook', ...Object.keys(files)])
@@ -59,7 +59,7 @@ sops: {mac: x}
     expect(hooked.out).not.toMatch(/error|warning/)
   })
 
-  test('but for the mistakes of the gateway, in both worlds', async () => {
+  test('has findings only for mistakes in gateway files, standalone and resources', async () => {
     place.write({ ...files, 'gw/bad.yaml': BAD, 'gw/route.yaml': route('nowhere', 'other') })
     expect(await place.findings(['.', '--min-severity', 'warning'])).toEqual([
       'gw/bad.yaml:6 GW102',
@@ -67,13 +67,13 @@ sops: {mac: x}
     ])
   })
 
-  test('what is named is judged, whatever it looks like', async () => {
+  test('has explicitly named files checked, whatever they look like', async () => {
     place.write(files)
     expect(await place.findings(['compose.yaml'])).toEqual(['compose.yaml:1 GW009'])
     expect(await place.findings(['k8s/prod/patch.yaml', '--partial'])).toContain('k8s/prod/patch.yaml:4 GW102')
   })
 
-  test('-v says why a file was left alone', async () => {
+  test('-v explains why a file was skipped', async () => {
     const { err } = await place.write(files).validate(['.', '-v'])
     expect(err).toContain('skipped compose.yaml: not for the gateway: a Compose file\n')
     expect(err).toContain('skipped chart/values.yaml: values of a Helm chart\n')
@@ -82,7 +82,7 @@ sops: {mac: x}
   })
 })
 
-test('a commit of one file says nothing of names that others define', async () => {
+test('a commit of one file has no findings for names defined elsewhere', async () => {
   place.write({ 'route.yaml': route() })
   expect(await place.validate(['--partial', '--hook', 'route.yaml'])).toMatchObject({
     code: 0,
@@ -91,21 +91,21 @@ test('a commit of one file says nothing of names that others define', async () =
   expect(await place.findings(['--partial', 'route.yaml'])).toContain('route.yaml:4 GW204')
 })
 
-describe('overlays are sets of their own', () => {
-  test('folders with the same names do not meet', async () => {
+describe('overlays are separate sets', () => {
+  test('folders with the same names do not conflict', async () => {
     place.write({ 'dev/all.yaml': all, 'prod/all.yaml': all })
     expect(await place.findings(['.'])).toEqual([])
     expect(await place.findings(['--hook', '--partial', 'dev/all.yaml', 'prod/all.yaml'])).toEqual([])
   })
 
-  test('what one of them lacks is found in it, though another one has it', async () => {
+  test('a name missing from one set is reported even if another set has it', async () => {
     place.write({ 'envs/dev/all.yaml': all, 'envs/prod/all.yaml': `${gateway()}${route()}` })
     const { out } = await place.validate(['.'])
     expect(out).toContain('envs/prod/all.yaml:9:')
     expect(out).toContain('in the set of `envs/prod`')
   })
 
-  test('what stands above them, and a base, belongs to each', async () => {
+  test('files above the overlays and in a base belong to every set', async () => {
     place.write({
       'envs/gateway.yaml': gateway(),
       'envs/base/service.yaml': service(),
@@ -117,14 +117,14 @@ describe('overlays are sets of their own', () => {
     expect(await place.findings(['.'])).toEqual([])
   })
 
-  test('two of one name in one folder or file are a mistake still', async () => {
+  test('duplicate names in one folder or file are still reported', async () => {
     place.write({ 'dev/a.yaml': all, 'dev/b.yaml': service(), 'prod/a.yaml': all })
     expect(await place.findings(['.'])).toEqual(['dev/b.yaml:3 GW203'])
     place.write({ 'dev/b.yaml': service('x') + service('x') })
     expect(await place.findings(['.', '--select', 'GW203'])).toEqual(['dev/b.yaml:8 GW203'])
   })
 
-  test('.gwctl.yaml says what a set is', async () => {
+  test('.gwctl.yaml defines the sets', async () => {
     place.write({
       'gateway.yaml': gateway(),
       'app.dev.yaml': `${service()}${route()}`,

@@ -14,11 +14,11 @@ afterEach(() => place.remove())
 const above = (comment: string) => WARNS.replace('            file:', `            ${comment}\n            file:`)
 const beside = (comment: string) => WARNS.replace('no-such-file', `no-such-file ${comment}`)
 
-describe('a comment `gwctl-ignore`', () => {
+describe('a `gwctl-ignore` comment', () => {
   test.each([
     ['on the line above', above('# gwctl-ignore GW206: made at start')],
-    ['on the line itself', beside('# gwctl-ignore GW206: made at start')],
-    ['with other comments between', above('# gwctl-ignore GW206: made at start\n            # more\n')],
+    ['on the same line', beside('# gwctl-ignore GW206: made at start')],
+    ['with other comments in between', above('# gwctl-ignore GW206: made at start\n            # more\n')],
     ['with other codes', above('# gwctl-ignore GW206: made at start')],
   ])('suppresses: %s', async (_where, text) => {
     place.write({ 'a.yaml': text })
@@ -38,17 +38,17 @@ describe('a comment `gwctl-ignore`', () => {
 
   test.each([
     ['on another line', `# gwctl-ignore GW206: too far\n${WARNS}`, ['a.yaml:1 GW010', 'a.yaml:12 GW206']],
-    ['of another code', above('# gwctl-ignore GW102: wrong'), ['a.yaml:11 GW010', 'a.yaml:12 GW206']],
+    ['with another code', above('# gwctl-ignore GW102: wrong'), ['a.yaml:11 GW010', 'a.yaml:12 GW206']],
     ['without a reason', above('# gwctl-ignore GW206'), ['a.yaml:11 GW011', 'a.yaml:12 GW206']],
     ['with an empty reason', above('# gwctl-ignore GW206:  '), ['a.yaml:11 GW011', 'a.yaml:12 GW206']],
     ['without a code', above('# gwctl-ignore: because'), ['a.yaml:11 GW011', 'a.yaml:12 GW206']],
-    ['of a code that does not exist', above('# gwctl-ignore GW2O6: x'), ['a.yaml:11 GW011', 'a.yaml:12 GW206']],
+    ['with an unknown code', above('# gwctl-ignore GW2O6: x'), ['a.yaml:11 GW011', 'a.yaml:12 GW206']],
   ])('suppresses nothing and is reported: %s', async (_what, text, found) => {
     place.write({ 'a.yaml': text })
     expect(await place.findings(['a.yaml'])).toEqual(found)
   })
 
-  test('for several codes, of which one is not found', async () => {
+  test('for several codes is reported for the one without a finding', async () => {
     place.write({ 'a.yaml': above('# gwctl-ignore GW206, GW102: made at start') })
     const { out } = await place.validate(['a.yaml', '-o', 'json'])
     const { diagnostics } = JSON.parse(out)
@@ -58,7 +58,7 @@ describe('a comment `gwctl-ignore`', () => {
     expect(diagnostics[0].fix).toBeUndefined()
   })
 
-  test('that is not needed is taken out by --fix', async () => {
+  test('that is not needed is removed by --fix', async () => {
     place.write({
       'a.yaml': `# gwctl-ignore GW206: old\n${GOOD.replace('port: 3000', 'port: 3000   # gwctl-ignore GW105: old')}`,
     })
@@ -66,13 +66,13 @@ describe('a comment `gwctl-ignore`', () => {
     expect(place.read('a.yaml')).toBe(GOOD)
   })
 
-  test('is only text inside a value', async () => {
+  test('inside a value is only text', async () => {
     const text = GOOD.replace('- routes:', `- name: 'x # gwctl-ignore GW206: y'\n    routes:`)
     place.write({ 'a.yaml': text, 'b.yaml': `config:\n  xdsAddress: |\n    # gwctl-ignore GW206: y\n    x\n` })
     expect(await place.findings(['a.yaml', 'b.yaml', '--ignore', 'GW601'])).toEqual([])
   })
 
-  test('cannot hide that a file cannot be read, and is not called unused in one', async () => {
+  test('cannot hide that a file is unreadable, and is not reported as unused there', async () => {
     place.write({ 'a.yaml': 'a: [ # gwctl-ignore GW001: never mind\n', 'b.yaml': '# gwctl-ignore GW206: x\na: [\n' })
     expect(await place.findings(['a.yaml'])).toEqual(['a.yaml:1 GW001', 'a.yaml:1 GW011'])
     expect(await place.findings(['b.yaml'])).toEqual(['b.yaml:2 GW001'])
@@ -85,12 +85,12 @@ test.each(readdirSync(`${fixtures}err`))('fixtures/cli/err/%s has its finding', 
   expect(await place.findings([`${fixtures}err/${name}`])).toContainEqual(expect.stringContaining(name.split('.')[0]!))
 })
 
-test.each(readdirSync(`${fixtures}ok`))('fixtures/cli/ok/%s has none', async name => {
+test.each(readdirSync(`${fixtures}ok`))('fixtures/cli/ok/%s has no finding', async name => {
   expect(await place.findings([`${fixtures}ok/${name}`])).toEqual([])
 })
 
 describe('--baseline', () => {
-  test('what it knows is not reported, wherever it has moved to; what is new is', async () => {
+  test('hides known findings even after they moved, and reports new ones', async () => {
     place.write({ 'k/a.yaml': BAD })
     const written = await place.validate(['k', '--write-baseline'])
     expect(written).toEqual({ code: 0, out: '', err: 'Wrote 1 finding to .gwctl-baseline.json.\n' })
@@ -106,7 +106,7 @@ describe('--baseline', () => {
     ])
   })
 
-  test('counts: a second finding of the same kind is new', async () => {
+  test('counts findings: a second one of the same kind is new', async () => {
     const two = 'binds:\n- port: 1\n  listeners:\n  - routes: []\n    hsot: 1\n'
     place.write({ 'a.yaml': two })
     await place.validate(['a.yaml', '--write-baseline=b.json'])
@@ -115,7 +115,7 @@ describe('--baseline', () => {
     expect((await place.validate(['b.yaml', '--baseline', 'b.json'])).code).toBe(1)
   })
 
-  test('says when it holds what is no more', async () => {
+  test('reports entries that no longer occur', async () => {
     place.write({ 'a.yaml': BAD })
     await place.validate(['a.yaml', '--write-baseline=b.json'])
     place.write({ 'a.yaml': GOOD })
@@ -124,7 +124,7 @@ describe('--baseline', () => {
     )
   })
 
-  test('is the same from any directory', async () => {
+  test('works from any directory', async () => {
     place.write({ 'k/a.yaml': BAD })
     await place.validate(['k/a.yaml', '--write-baseline=k/b.json'])
     const inside = { cwd: join(place.folder, 'k') }
@@ -133,11 +133,11 @@ describe('--baseline', () => {
 
   test.each([
     ['missing', undefined, 'no such file'],
-    ['no JSON', 'version: 1', 'it is not JSON'],
-    ['of another version', '{"version": 2, "findings": []}', 'not a baseline of this version'],
-    ['of another shape', '{"version": 1, "findings": [{"file": 1}]}', 'not a baseline of this version'],
+    ['not JSON', 'version: 1', 'it is not JSON'],
+    ['another version', '{"version": 2, "findings": []}', 'not a baseline of this version'],
+    ['another shape', '{"version": 1, "findings": [{"file": 1}]}', 'not a baseline of this version'],
     ['null', 'null', 'not a baseline of this version'],
-  ])('that cannot be used: %s', async (_what, text, message) => {
+  ])('is rejected if unusable: %s', async (_what, text, message) => {
     place.write({ 'a.yaml': GOOD, ...(text === undefined ? {} : { 'b.json': text }) })
     const { code, err } = await place.validate(['a.yaml', '--baseline', 'b.json'])
     expect(code).toBe(3)
@@ -146,7 +146,7 @@ describe('--baseline', () => {
 })
 
 describe('.gwctl.yaml', () => {
-  test('of the nearest folder above a file sets severities', async () => {
+  test('in the nearest parent folder sets severities', async () => {
     place.write({
       '.gwctl.yaml': 'rules:\n  GW206: error\n',
       'a.yaml': WARNS,
@@ -158,7 +158,7 @@ describe('.gwctl.yaml', () => {
     expect((await place.validate(['a.yaml', '--no-config'])).out).toContain('warning[GW206]')
   })
 
-  test('ignores files of directories and hooks, not those that are named', async () => {
+  test('ignores files in directories and hooks, but not files named explicitly', async () => {
     place.write({
       '.gwctl.yaml': "ignore: ['old/**', '*.gen.yaml']\n",
       'old/x/a.yaml': BAD,
@@ -172,7 +172,7 @@ describe('.gwctl.yaml', () => {
     expect(await place.validate(['b.gen.yaml', '--hook'])).toEqual({ code: 0, out: '', err: '' })
   })
 
-  test('overrides rules for some files, and starts from others', async () => {
+  test('overrides rules for some files, and extends other settings', async () => {
     place.write({
       'base/strict.yaml': 'rules: {GW206: error, GW102: warning}\n',
       '.gwctl.yaml': "extends: base/strict.yaml\noverrides:\n- files: ['legacy/*.yaml']\n  rules: {GW206: info}\n",
@@ -187,13 +187,13 @@ describe('.gwctl.yaml', () => {
 
   test.each([
     ['an unknown key', 'rulse: {}\n', '.gwctl.yaml:1 GW102'],
-    ['a code that does not exist', 'rules: {GW999: off}\n', '.gwctl.yaml:1 GW106'],
-    ['a code that has to stay', 'rules: {GW001: off}\n', '.gwctl.yaml:1 GW106'],
-    ['a severity that does not exist', 'rules: {GW206: warn}\n', '.gwctl.yaml:1 GW104'],
-    ['settings that are not there', 'extends: nope.yaml\n', '.gwctl.yaml:1 GW207'],
-    ['settings that lead in a circle', 'extends: [.gwctl.yaml]\n', '.gwctl.yaml:1 GW210'],
+    ['an unknown code', 'rules: {GW999: off}\n', '.gwctl.yaml:1 GW106'],
+    ['a code that cannot be disabled', 'rules: {GW001: off}\n', '.gwctl.yaml:1 GW106'],
+    ['an unknown severity', 'rules: {GW206: warn}\n', '.gwctl.yaml:1 GW104'],
+    ['a missing file to extend', 'extends: nope.yaml\n', '.gwctl.yaml:1 GW207'],
+    ['settings that extend themselves', 'extends: [.gwctl.yaml]\n', '.gwctl.yaml:1 GW210'],
     ['a list', '- a\n', '.gwctl.yaml:1 GW101'],
-    ['no YAML', 'rules: [\n', '.gwctl.yaml:1 GW001'],
+    ['invalid YAML', 'rules: [\n', '.gwctl.yaml:1 GW001'],
   ])('with a mistake is a finding: %s', async (_what, text, found) => {
     place.write({ '.gwctl.yaml': text, 'a.yaml': GOOD })
     const { code, out } = await place.validate(['a.yaml'])
@@ -203,7 +203,7 @@ describe('.gwctl.yaml', () => {
     expect((await place.validate(['a.yaml', '--no-config'])).code).toBe(0)
   })
 
-  test('an empty one changes nothing, and one mistake leaves the rest in force', async () => {
+  test('changes nothing when empty, and a mistake leaves the rest in effect', async () => {
     place.write({ '.gwctl.yaml': '', 'a.yaml': WARNS })
     expect(await place.findings(['a.yaml'])).toEqual(['a.yaml:11 GW206'])
     place.write({ '.gwctl.yaml': 'rules: {GW206: off, GW999: off}\n' })
@@ -218,7 +218,7 @@ describe('--since', () => {
       stdio: 'pipe',
     })
 
-  test('reports changed lines only, and all of a new file', async () => {
+  test('reports only changed lines, and all of a new file', async () => {
     const broken = BAD.replace('port: 3000', 'port: 99999')
     place.write({ 'k/a b.yaml': broken, 'k/same.yaml': broken })
     git('init', '-q')
@@ -233,7 +233,7 @@ describe('--since', () => {
     expect((await place.validate(['k/same.yaml', '--since', 'HEAD~1'])).code).toBe(0)
   })
 
-  test.each([['no-such-revision'], ['--output=x'], ['-x']])('a revision that is none: %s', async revision => {
+  test.each([['no-such-revision'], ['--output=x'], ['-x']])('rejects an invalid revision: %s', async revision => {
     place.write({ 'a.yaml': BAD })
     git('init', '-q')
     const { code, err } = await place.validate(['a.yaml', `--since=${revision}`])
@@ -241,7 +241,7 @@ describe('--since', () => {
     expect(err).toContain(revision)
   })
 
-  test('outside of a repository', async () => {
+  test('fails outside a repository', async () => {
     place.write({ 'a.yaml': BAD })
     const { code, err } = await place.validate(['a.yaml', '--since', 'HEAD'], {})
     expect(code).toBe(2)

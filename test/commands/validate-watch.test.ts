@@ -19,7 +19,7 @@ test.each([
   ['a file', ['a.yaml']],
   ['a directory', ['.']],
   ['a glob', ['*.yaml']],
-])('--watch checks %s again on every change and ends with the signal', async (_what, paths) => {
+])('--watch checks %s again on every change and ends with a signal', async (_what, paths) => {
   place.write({ 'a.yaml': BAD })
   const io = memoryIo({ cwd: place.folder, terminal: true, env: { NO_COLOR: '1' } })
   const ended = main(['validate', '--watch', ...paths], io, new URL('../../', import.meta.url))
@@ -31,7 +31,7 @@ test.each([
   expect(await ended).toBe(130)
 })
 
-test('--watch waits for a file that is gone for a while', async () => {
+test('--watch waits for a file that is temporarily missing', async () => {
   place.write({ 'k/a.yaml': '' })
   const io = memoryIo({ cwd: place.folder })
   const ended = main(['validate', '--watch', 'k/b.yaml'], io, new URL('../../', import.meta.url))
@@ -46,7 +46,7 @@ test('--watch waits for a file that is gone for a while', async () => {
 test.each([
   ['validate', '.', '-o', 'text', '-o', 'sarif=found.sarif', '-o', 'json=last.json'],
   ['test', '.', '-o', 'text', '-o', 'junit=found.xml', '--coverage=lcov', '--coverage=json=last.json'],
-])('%s --watch is not woken by the reports that it writes itself', async (...argv) => {
+])('%s --watch is not triggered by its own reports', async (...argv) => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   place.write({
     'a.yaml': GOOD,

@@ -27,7 +27,7 @@ describe('the exit code', () => {
     expect(await codes('bad.yaml', '--select', 'GW1')).toBe(2)
   })
 
-  test('follows --fail-on, not what is shown', async () => {
+  test('depends on --fail-on, not on what is shown', async () => {
     place.write({ 'warns.yaml': WARNS })
     const { code, out } = await place.validate(['warns.yaml', '--min-severity', 'error', '--fail-on', 'warning'])
     expect(code).toBe(1)
@@ -36,7 +36,7 @@ describe('the exit code', () => {
 })
 
 describe('outputs', () => {
-  test('several in one run, text on stdout unless another is', async () => {
+  test('several can be written in one run, with text on stdout by default', async () => {
     place.write({ 'bad.yaml': BAD })
     const { code, out } = await place.validate(['bad.yaml', '-o', 'sarif=a.sarif', '-o', 'junit=b.xml'])
     expect(code).toBe(1)
@@ -55,14 +55,14 @@ describe('outputs', () => {
     expect(err).toContain('json and sarif cannot both go to stdout: give one a file, -o sarif=PATH.')
   })
 
-  test('a path that cannot be written', async () => {
+  test('an unwritable path exits with 3', async () => {
     place.write({ 'bad.yaml': BAD })
     const { code, err } = await place.validate(['bad.yaml', '-o', 'sarif=no/such/folder.sarif'])
     expect(code).toBe(3)
     expect(err).toContain('cannot write no/such/folder.sarif: there is no directory no/such.')
   })
 
-  test('in a GitHub workflow, annotations come along and the page of the job gets a table', async () => {
+  test('a GitHub workflow also gets annotations and a job summary table', async () => {
     place.write({ 'bad.yaml': BAD, 'summary.md': '# before\n' })
     const env = { GITHUB_ACTIONS: 'true', GITHUB_STEP_SUMMARY: join(place.folder, 'summary.md') }
     const text = await place.validate(['bad.yaml'], { env })
@@ -94,7 +94,7 @@ describe('outputs', () => {
 })
 
 describe('directories', () => {
-  test('are searched for YAML and JSON; what is not ours is skipped, counted and listed', async () => {
+  test('are searched for YAML and JSON, and other files are skipped, counted and listed', async () => {
     place.write({
       'k/a.yaml': GOOD,
       'k/deep/b.yml': BAD,
@@ -124,7 +124,7 @@ describe('directories', () => {
     expect((await place.validate(['k'])).out).toContain('3 skipped')
   })
 
-  test('test cases are for gwctl test', async () => {
+  test('leave test cases to gwctl test', async () => {
     place.write({ 'k/good.yaml': GOOD, 'k/a.gwtest.yaml': 'config: good.yaml\ncases: []\n' })
     const { code, err } = await place.validate(['k', '-v'])
     expect(code).toBe(0)
@@ -133,7 +133,7 @@ describe('directories', () => {
     expect((await place.validate(['k/a.gwtest.yaml'])).code).toBe(3)
   })
 
-  test('resources of other tools are skipped one by one', async () => {
+  test('skip resources of other tools one by one', async () => {
     place.write({ 'k/all.yaml': `${RESOURCE}---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: app}\n` })
     const { code, out } = await place.validate(['k', '-o', 'json'])
     expect(code).toBe(0)
@@ -142,7 +142,7 @@ describe('directories', () => {
     expect(skipped).toEqual([{ file: 'k/all.yaml', document: 2, reason: expect.stringContaining('Deployment') }])
   })
 
-  test('with nothing of ours: says what was skipped', async () => {
+  test('without relevant files report what was skipped', async () => {
     place.write({
       'k/package.json': '{"name": "x"}',
       'k/deploy.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: app}\n',
@@ -154,12 +154,12 @@ describe('directories', () => {
     expect(err).toContain('k/deploy.yaml (document 1): Deployment')
   })
 
-  test('an empty one', async () => {
+  test('that are empty exit with 3', async () => {
     mkdirSync(join(place.folder, 'void'))
     expect((await place.validate(['void'])).code).toBe(3)
   })
 
-  test('one file that cannot be read does not hide the findings of the others', async () => {
+  test('report findings even when another file is unreadable', async () => {
     place.write({ 'k/a.yaml': 'a\0b', 'k/b.yaml': BAD, 'k/c.yaml': Buffer.from([0x61, 0xff, 0x61]) })
     symlinkSync('nowhere', join(place.folder, 'k/dangling.yaml'))
     const { code } = await place.validate(['k'])
@@ -167,7 +167,7 @@ describe('directories', () => {
     expect(await place.findings(['k'])).toEqual(['k/a.yaml:1 GW007', 'k/b.yaml:6 GW102', 'k/c.yaml:1 GW007'])
   })
 
-  test.runIf(process.getuid?.() !== 0)('a folder that may not be entered', async () => {
+  test.runIf(process.getuid?.() !== 0)('report a folder without permission', async () => {
     place.write({ 'k/a.yaml': BAD, 'k/secret/b.yaml': GOOD })
     chmodSync(join(place.folder, 'k/secret'), 0)
     const { code, out, err } = await place.validate(['k'])
@@ -177,7 +177,7 @@ describe('directories', () => {
     expect(err).toContain('permission denied')
   })
 
-  test('a link that leads in a circle', async () => {
+  test('report a circular link', async () => {
     symlinkSync('circle.yaml', join(place.folder, 'circle.yaml'))
     const { code, err } = await place.validate(['circle.yaml'])
     expect({ code, err }).toEqual({
@@ -186,19 +186,19 @@ describe('directories', () => {
     })
   })
 
-  test.runIf(existsSync('/dev/zero'))('a device that never ends', async () => {
+  test.runIf(existsSync('/dev/zero'))('reject an endless device as too large', async () => {
     const { code, err } = await place.validate(['/dev/zero'])
     expect(code).toBe(3)
     expect(err).toContain('/dev/zero is too large: it holds more than 16 MiB.')
   })
 
-  test('links to directories are not followed', async () => {
+  test('are not followed through links', async () => {
     place.write({ 'k/a.yaml': GOOD })
     symlinkSync('.', join(place.folder, 'k/again'))
     expect(JSON.parse((await place.validate(['k', '-o', 'json'])).out).summary.files).toBe(1)
   })
 
-  test('the templates of a Helm chart are named as such', async () => {
+  test('report the templates of a Helm chart as such', async () => {
     place.write({ 'chart/Chart.yaml': 'name: x\n', 'chart/templates/gw.yaml': 'binds: {{ .Values.binds }}\n' })
     const { code, err } = await place.validate(['chart'])
     expect(code).toBe(3)
@@ -210,12 +210,12 @@ describe('directories', () => {
 })
 
 describe('files', () => {
-  test('come once, however often they are named', async () => {
+  test('are checked once, however often they are named', async () => {
     place.write({ 'k/a.yaml': BAD })
     expect(await place.findings(['k', 'k/a.yaml', './k/a.yaml', 'k/*.yaml'])).toEqual(['k/a.yaml:6 GW102'])
   })
 
-  test('globs of our own', async () => {
+  test('can be matched with built-in globs', async () => {
     place.write({ 'k/a.yaml': BAD, 'k/x/b.yaml': BAD, 'k/x/c.json': '{"binds": 1}', 'other.yaml': BAD })
     expect(await place.findings(['k/**/*.yaml'])).toEqual(['k/a.yaml:6 GW102', 'k/x/b.yaml:6 GW102'])
     expect(await place.findings(['k/{a,x/b}.yaml'])).toEqual(['k/a.yaml:6 GW102', 'k/x/b.yaml:6 GW102'])
@@ -229,14 +229,14 @@ describe('files', () => {
     ['', 'an empty name is not a file.\nIs a variable unset?'],
     ['gatway.yaml', 'gatway.yaml does not exist: did you mean `gateway.yaml`?'],
     ['k8/x/route.yaml', 'k8/x/route.yaml does not exist (there is no k8 in'],
-  ])('a path that is not there: %s', async (path, message) => {
+  ])('a missing path: %s', async (path, message) => {
     place.write({ 'gateway.yaml': GOOD, 'k8s/x/route.yaml': GOOD })
     const { code, out, err } = await place.validate([path])
     expect({ code, out }).toEqual({ code: 3, out: '' })
     expect(err).toContain(message)
   })
 
-  test('a missing one beside a bad one: both are said', async () => {
+  test('a missing file does not hide findings in another', async () => {
     place.write({ 'bad.yaml': BAD })
     const { code, out, err } = await place.validate(['bad.yaml', 'nope.yaml'])
     expect(code).toBe(3)
@@ -256,14 +256,14 @@ describe('files', () => {
     expect(await place.findings(['x.yaml'])).toEqual(['x.yaml:1 GW007'])
   })
 
-  test('an empty one is a warning', async () => {
+  test('an empty file is a warning', async () => {
     place.write({ 'e.yaml': '', 'c.yaml': '# only a comment\n' })
     const { code, out } = await place.validate(['e.yaml', 'c.yaml'])
     expect(code).toBe(0)
     expect(out.match(/warning\[GW006\]/g)).toHaveLength(2)
   })
 
-  test('line breaks, byte order marks and UTF-16 make no difference', async () => {
+  test('line endings, byte order marks and UTF-16 make no difference', async () => {
     const utf16 = Buffer.from(BAD, 'utf16le')
     place.write({
       'crlf.yaml': BAD.replaceAll('\n', '\r\n'),
@@ -278,7 +278,7 @@ describe('files', () => {
     expect(new Set(lineAndColumn).size).toBe(1)
   })
 
-  test('several documents: a second standalone one is a mistake, resources go together', async () => {
+  test('a second standalone document is a mistake, while resources are combined', async () => {
     place.write({ 'two.yaml': `${GOOD}---\n${GOOD}`, 'mixed.yaml': `${BAD}---\n${RESOURCE}---\nfoo: 1\n` })
     expect(await place.findings(['two.yaml'])).toEqual(['two.yaml:8 GW008'])
     expect(await place.findings(['mixed.yaml'])).toEqual(['mixed.yaml:6 GW102', 'mixed.yaml:16 GW009'])
@@ -292,7 +292,7 @@ describe('files', () => {
     ['a Node.js package', '{"name": "a", "config": {"port": 1}, "scripts": {}}'],
     ['keys: server, worker_processes', 'server: {listen: 80}\nworker_processes: 4\n'],
     ['encrypted with SOPS', 'token: ENC[a]\nsops: {mac: a}\n'],
-  ])('of another tool, and named: one finding, %s', async (words, text) => {
+  ])('a named file of another tool has one finding: %s', async (words, text) => {
     place.write({ 'a.yaml': text })
     const { code, out } = await place.validate(['a.yaml', '-o', 'concise'])
     expect(code).toBe(1)
@@ -300,7 +300,7 @@ describe('files', () => {
     expect(out).toContain(words)
   })
 
-  test('a dollar sign is a variable in a standalone file only', async () => {
+  test('a dollar sign is a variable in standalone files only', async () => {
     place.write({
       'a.yaml': GOOD.replace('127.0.0.1:8000', '$HOST_THAT_IS_NOT_SET'),
       'r.yaml': RESOURCE.replace('name: web', 'name: web\n  annotations: {note: "${broken"}'),
@@ -310,7 +310,7 @@ describe('files', () => {
     expect(await place.findings(['r.yaml', '--tier', 'env'])).toEqual([])
   })
 
-  test('--mode says what the documents are', async () => {
+  test('--mode sets the kind of documents', async () => {
     place.write({ 'r.yaml': RESOURCE, 'a.yaml': 'bnids: []\n' })
     expect((await place.validate(['r.yaml', '--mode', 'standalone'])).code).toBe(1)
     expect((await place.validate(['r.yaml', '--mode', 'cluster'])).code).toBe(0)
@@ -318,7 +318,7 @@ describe('files', () => {
     expect(await place.findings(['a.yaml'])).toEqual(['a.yaml:1 GW102'])
   })
 
-  test('--partial: unresolved names become notes', async () => {
+  test('--partial turns unresolved names into notes', async () => {
     place.write({ 'a.yaml': GOOD.replace('host: 127.0.0.1:8000', 'backend: elsewhere') })
     expect((await place.validate(['a.yaml'])).code).toBe(1)
     const { code, out } = await place.validate(['a.yaml', '--partial'])
@@ -328,7 +328,7 @@ describe('files', () => {
 })
 
 describe('stdin', () => {
-  test('has a name of its own choosing', async () => {
+  test('can be given a file name', async () => {
     const { code, out } = await place.validate(['-', '--stdin-filename', 'k8s/gw.yaml', '-o', 'concise'], {
       stdin: BAD,
     })
@@ -337,7 +337,7 @@ describe('stdin', () => {
     expect((await place.validate(['-', '-o', 'concise'], { stdin: BAD })).out).toMatch(/^<stdin>:6:9/)
   })
 
-  test('beside files', async () => {
+  test('can be combined with files', async () => {
     place.write({ 'a.yaml': BAD })
     expect(await place.findings(['a.yaml', '-'], { stdin: BAD })).toEqual(['<stdin>:6 GW102', 'a.yaml:6 GW102'])
   })
@@ -355,13 +355,13 @@ describe('stdin', () => {
   })
 })
 
-test('nothing named is wrong usage', async () => {
+test('a missing path argument is a usage error', async () => {
   const { code, err } = await place.validate([])
   expect(code).toBe(2)
   expect(err).toContain('Nothing to check.')
 })
 
-test('checking writes nothing', async () => {
+test('checking writes no files', async () => {
   place.write({ 'a.yaml': BAD, 'b.yaml': WARNS })
   await place.validate(['.'])
   expect(readdirSync(place.folder)).toEqual(['a.yaml', 'b.yaml'])
@@ -369,14 +369,14 @@ test('checking writes nothing', async () => {
 })
 
 describe('--hook', () => {
-  test('leaves out what is not ours without a word', async () => {
+  test('silently skips unrelated files', async () => {
     place.write({ 'package.json': '{"name": "x"}', 'list.yaml': '- a\n', 'empty.yaml': '', 'logo.yaml': 'a\0' })
     const all = ['package.json', 'list.yaml', 'empty.yaml', 'logo.yaml']
     expect(await place.validate([...all, '--hook'])).toEqual({ code: 0, out: '', err: '' })
     expect(await place.validate(['--hook'])).toEqual({ code: 0, out: '', err: '' })
   })
 
-  test('is concise about what is', async () => {
+  test('reports findings concisely', async () => {
     place.write({ 'package.json': '{"name": "x"}', 'gw.yaml': BAD, 'good.yaml': GOOD })
     const bad = await place.validate(['package.json', 'gw.yaml', '--hook'])
     expect(bad.code).toBe(1)
@@ -386,7 +386,7 @@ describe('--hook', () => {
     expect((await place.validate(['good.yaml', '--hook'])).code).toBe(0)
   })
 
-  test('a broken file is ours when it looks like it', async () => {
+  test('reports a broken file only if it looks like ours', async () => {
     place.write({ 'theirs.yaml': 'a: b: c\n', 'ours.yaml': 'binds: [\n', 'route.yaml': 'kind: HTTPRoute\na: b: c\n' })
     expect(await place.findings(['theirs.yaml', '--hook'])).toEqual([])
     expect(await place.findings(['ours.yaml', '--hook'])).toEqual(['ours.yaml:1 GW001'])
@@ -394,7 +394,7 @@ describe('--hook', () => {
   })
 })
 
-test('whoever waits for many files at a terminal sees how far it is', async () => {
+test('shows progress on a terminal when there are many files', async () => {
   place.write(Object.fromEntries(Array.from({ length: 120 }, (_, i) => [`${i}.yaml`, i < 10 ? GOOD : RESOURCE])))
   const wait = await place.validate(['.', '--partial'], { terminal: true })
   expect(wait.err).toContain('Checking: 100 of 120 files')
@@ -404,7 +404,7 @@ test('whoever waits for many files at a terminal sees how far it is', async () =
   expect((await place.validate(['0.yaml'], { terminal: true })).err).not.toContain('Checking')
 })
 
-test('a frame shows no secret that stands beside the mistake, nor one that is the mistake', async () => {
+test('a code frame shows no secret next to the mistake, and no secret that is the mistake', async () => {
   const keys = '        apiKey:\n          keys:\n          - key: sk-1234\n            metdata: {}\n'
   place.write({
     'a.yaml': `binds:\n- port: 1\n  listeners:\n  - routes:\n    - policies:\n${keys}`,

@@ -28,7 +28,7 @@ async function stateNames(text: string): Promise<string[]> {
 const models = (count: number, more = '') =>
   `llm: {models: [${Array.from({ length: count }, (_, i) => `{name: m${i}, provider: openAI${more}}`).join(', ')}]}`
 
-test('state is named alike for the same text, and otherwise for another one', async () => {
+test('state has the same name for the same text, and a new one for changed text', async () => {
   const names = await stateNames(models(2))
   expect(names).toHaveLength(new Set(names).size)
   expect(await stateNames(models(2))).toEqual(names)
@@ -37,7 +37,7 @@ test('state is named alike for the same text, and otherwise for another one', as
   expect(changed.filter(name => names.includes(name))).toEqual([])
 })
 
-test('a section of many parts does not keep its text once for each', async () => {
+test('state names stay short in a section with many parts', async () => {
   const [few, many] = await Promise.all([stateNames(models(10)), stateNames(models(500))])
   expect(many.length).toBeGreaterThan(few.length)
   expect(Math.max(...many.map(name => name.length))).toBeLessThan(200)

@@ -15,7 +15,7 @@ async function loaded(text: string) {
 
 const config = (url: string) => `config: {database: {url: ${url}}}\nbinds: []\n`
 
-describe('the file of a request database', () => {
+describe('the request database file', () => {
   test.each([
     ["'sqlite://./data.db?mode=rwc'", './data.db'],
     ["'sqlite:///data/data.db'", '/data/data.db'],
@@ -33,12 +33,12 @@ describe('the file of a request database', () => {
     ["'mysql://db'", 'GW106'],
     ["'sqlite://'", 'GW106'],
     ["'sqlite://%zz'", 'GW106'],
-  ])('%s is none', async (url, code) => {
+  ])('%s is not accepted', async (url, code) => {
     expect(await loaded(config(url))).toEqual({ file: undefined, findings: [`${code} config.database.url`] })
   })
 })
 
-test('prompts and answers are not kept yet, which is told', async () => {
+test('storing prompts and answers is reported as not yet supported', async () => {
   const text = `${config("'sqlite://a.db'")}frontendPolicies: {accessLog: {database: {llm: full}}}\n`
   expect((await loaded(text)).findings).toEqual(['GW601 frontendPolicies.accessLog.database.llm'])
 })

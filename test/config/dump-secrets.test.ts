@@ -35,7 +35,7 @@ llm:
   - {name: m, provider: openAI, params: {apiKey: ${S}, pathOverride: '/v1?key=${S}'}, matches: [{headers: [{name: authorization, value: {exact: ${S}}}]}]}
 `
 
-test('a dump shows where a secret stands, and no secret', async () => {
+test('a dump shows where a secret is, but not the secret itself', async () => {
   await using gateway = await startGateway(FILE, { env: { KEY: `${S}-of-a-variable` } })
   const dump = dumpOf(gateway.gateway.snapshot!, '1')
   const text = JSON.stringify(dump)
@@ -61,12 +61,12 @@ test('a dump shows where a secret stands, and no secret', async () => {
 
 test.each([
   ['the address of an MCP server', `mcp: {targets: [{name: a, mcp: {host: 'http://u:${S}@h.test/mcp'}}]}`],
-  ['one without scheme', `mcp: {targets: [{name: a, mcp: {host: 'u:${S}@h.test'}}]}`],
+  ['an MCP server address without a scheme', `mcp: {targets: [{name: a, mcp: {host: 'u:${S}@h.test'}}]}`],
   ['a host', `backends: [{name: a, host: 'u:${S}@h.test:80'}]`],
-  ['a host with scheme', `backends: [{name: a, host: 'https://u:${S}@h.test/x'}]`],
+  ['a host with a scheme', `backends: [{name: a, host: 'https://u:${S}@h.test/x'}]`],
   ['a base URL', `llm: {models: [{name: a, provider: openAI, params: {baseUrl: '//u:${S}@h.test'}}]}`],
   ['a path', `llm: {models: [{name: a, provider: openAI, params: {pathOverride: 'v1://h/?k=${S}'}}]}`],
-])('what is wrong with %s is told without its secrets', async (_, text) => {
+])('an error in %s does not reveal its secrets', async (_, text) => {
   const loaded = await load('a.yaml', text, {
     env: {},
     tier: 'offline',

@@ -25,31 +25,31 @@ async function check(name: string, text: string): Promise<Diagnostic[]> {
 const inShort = (found: readonly Diagnostic[]) => found.map(d => `${d.range.start.line} ${d.code}`)
 const markedLine = (text: string) => text.split('\n').findIndex(line => line.includes('# here')) + 1
 
-describe('a doubtful file gives its lint once, at the marked line', () => {
+describe('a questionable file triggers its lint once, on the marked line', () => {
   test.each(files)('%s', async name => {
     const text = read(name)
     expect(inShort(await check(name, text))).toEqual([`${markedLine(text)} ${codeOf(name)}`])
   })
 })
 
-describe('its twin gives none', () => {
+describe('the corrected twin has no finding', () => {
   test.each(files)('ok/%s', async name => {
     expect(inShort(await check(name, read(`ok/${name}`)))).toEqual([])
   })
 })
 
-test('every lint has a fixture, and none is an error', () => {
+test('every lint has a fixture, and no lint is an error', () => {
   const lints = Object.keys(CODES).filter(code => /^GW5/.test(code) || code === 'GW401')
   expect(lints.filter(code => !files.some(name => codeOf(name) === code))).toEqual([])
   expect(lints.filter(code => CODES[code as keyof typeof CODES].severity === ('error' as string))).toEqual([])
 })
 
-test('a file with errors is not linted: what is left out of it would look unused', async () => {
+test('a file with errors is not linted, since omitted parts would look unused', async () => {
   const text = `${read('GW521.backend.yaml')}- name: broken\n  host: nowhere\n`
   expect(inShort(await check('GW521.yaml', text)).map(each => each.split(' ')[1])).toEqual(['GW106'])
 })
 
-test('realistic files give no warning', async () => {
+test('realistic files have no warnings', async () => {
   const realistic = new URL('../realistic/', root)
   for (const name of readdirSync(realistic)) {
     const found = await check(name, readFileSync(new URL(name, realistic), 'utf8'))

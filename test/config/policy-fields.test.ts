@@ -44,7 +44,7 @@ async function dumped() {
   return dumpOf(snapshot!, '1')
 }
 
-test('who wrote each field: the winner, those it replaces, what is lost with its policy, what adds up', async () => {
+test('shows for each field which policy wins, is overridden, is lost or is combined', async () => {
   const dump = await dumped()
   const { cors, authorization } = findRoute(dump, 'chat').policies
   expect(cors?.fields).toEqual([
@@ -61,7 +61,7 @@ test('who wrote each field: the winner, those it replaces, what is lost with its
   expect(text).toContain('✓ rules: a.yaml:23:7 + a.yaml:10:11')
 })
 
-test('policies that nothing is the target of are unused', async () => {
+test('policies without a target are unused', async () => {
   expect(unusedOf(await dumped())).toContainEqual({
     kind: 'policy',
     name: 'default/nowhere',

@@ -34,7 +34,7 @@ test.each([
   ['WORKER_THREADS', '0'],
   ['WORKER_THREADS', '1025'],
   ['WORKER_THREADS', '0%'],
-])('%s=%s is a problem before anything starts', (variable, text) => {
+])('%s=%s is rejected before anything starts', (variable, text) => {
   const { settings, problems } = settingsOf({ [variable]: text })
   expect(problems).toEqual([variable])
   expect(settings).toEqual(settingsOf({}).settings)

@@ -30,7 +30,7 @@ policies: [{name: {name: p}, phase: ${phase}, target: ${target}, policy: {${poli
 
 const HEADERS = 'requestHeaderModifier: {set: {x-a: "1"}}'
 
-describe('what a policy aims at must be there', () => {
+describe('a policy target must exist', () => {
   test.each([
     ['{gateway: {gatewayName: default}}', HEADERS],
     ['{gateway: {gatewayName: default, port: 8080}}', HEADERS],
@@ -42,7 +42,7 @@ describe('what a policy aims at must be there', () => {
     ['{backend: {backend: {name: models, section: p1}}}', HEADERS],
     ['{backend: {service: {namespace: ns, hostname: app.test}}}', HEADERS],
     ['{backend: {service: {namespace: ns, hostname: app.test, port: 80}}}', HEADERS],
-  ])('%s is', async (target, policy) => {
+  ])('%s exists', async (target, policy) => {
     expect(await findings(target, policy)).toEqual([])
   })
 
@@ -55,13 +55,13 @@ describe('what a policy aims at must be there', () => {
     ['{backend: {backend: {name: models, section: p2}}}'],
     ['{backend: {service: {namespace: ns, hostname: other.test}}}'],
     ['{backend: {service: {namespace: ns, hostname: app.test, port: 81}}}'],
-  ])('%s is not', async target => {
+  ])('%s does not exist', async target => {
     const [finding, ...others] = await findings(target, HEADERS)
     expect([finding?.split(' ')[0], others]).toEqual(['GW401', []])
   })
 })
 
-describe('a policy that has nothing to say where it is aimed at is not served there', () => {
+describe('a policy without effect on its target is reported as unserved', () => {
   test.each([
     ['gateway', '{gateway: {gatewayName: default}}', 'timeout: {requestTimeout: 1s}', 'policies[0].policy.timeout'],
     ['gateway', '{gateway: {gatewayName: default}}', 'backendTLS: {}', 'policies[0].policy.backendTLS'],
@@ -71,18 +71,18 @@ describe('a policy that has nothing to say where it is aimed at is not served th
     expect(await findings(target, policy, phase)).toContain(`GW601 ${place}`)
   })
 
-  test('before a route is chosen there is none to aim at', async () => {
+  test('a route cannot be targeted before routes are chosen', async () => {
     expect(await findings('{route: {name: a}}', 'cors: {}', 'gateway')).toEqual(['GW111 policies[0].phase'])
   })
 })
 
-describe('policies reach', () => {
+describe('targeted policies apply to', () => {
   const fieldsOf = (body: { headers: string[] }) =>
     body.headers.flatMap((h, i) => (i % 2 === 0 && h.startsWith('x-') ? [`${h}: ${body.headers[i + 1]}`] : []))
   const modifier = (name: string, target: string) =>
     `- {name: {name: ${name}}, target: ${target}, policy: {requestHeaderModifier: {set: {x-by: ${name}}}}}`
 
-  test('calls to a service, the one for its port first', async () => {
+  test('calls to a service, with those for its port first', async () => {
     await using upstream = await startUpstream(echo)
     const file = (policies: string) => `
 binds: [{port: 8080, listeners: [{routes: [{backends: [{service: {name: ns/app.test, port: 80}}]}]}]}]
@@ -100,7 +100,7 @@ policies:\n${policies}`
     expect(await seen(`${port}\n${whole}`)).toEqual(['x-by: port'])
   })
 
-  test('one provider of a backend, after what stands there', async () => {
+  test('one provider of a backend, after the policies set there', async () => {
     await using upstream = await startUpstream(echo)
     const provider = `{name: p1, provider: {openAI: {}}, hostOverride: '${upstream.host}'`
     const file = (more: string) => `
@@ -139,10 +139,10 @@ policies: [${policies}]`
   })
 })
 
-describe('expressions find the body they name', () => {
+describe('expressions read the body they name', () => {
   const post = (url: string) => fetch(url, { method: 'POST', body: '{"who":"ann"}' })
 
-  test('of a request, in a policy of the backend', async () => {
+  test('of a request, in a backend policy', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${upstream.host}',
@@ -150,7 +150,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${upstream.host}'
     expect(JSON.stringify(await (await post(gateway.url(8080))).json())).toContain('"x-who","ann"')
   })
 
-  test('of a response, in a policy of the listener', async () => {
+  test('of a response, in a listener policy', async () => {
     await using upstream = await startUpstream((_, response) => response.end('{"who":"bob"}'))
     await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{

@@ -25,7 +25,7 @@ function errorOf(work: () => unknown): unknown {
   throw new Error('it has worked')
 }
 
-describe('why a file cannot be written', () => {
+describe('reasons why a file cannot be written', () => {
   test.each([
     ['missing/x', 'there is no directory missing'],
     ['file/x', 'the part before the last / is not a directory'],
@@ -41,12 +41,12 @@ describe('why a file cannot be written', () => {
     expect({ kind, message }).toEqual({ kind: 'input', message: `cannot write ${path}: ${why}.` })
   })
 
-  test('whatever else the system says is said', () => {
+  test('any other system error is passed on', () => {
     expect(cannotWrite('x', new Error('EWEIRD: it rains')).message).toBe('cannot write x: EWEIRD: it rains.')
   })
 })
 
-describe('why a file cannot be read', () => {
+describe('reasons why a file cannot be read', () => {
   test.each([
     ['missing', 'there is no such file'],
     ['file/x', 'there is no such file'],

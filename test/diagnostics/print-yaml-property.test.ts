@@ -26,7 +26,7 @@ const { value: values } = fc.letrec(tie => ({
   ),
 }))
 
-test('reads back as what was printed, and looks as the library prints it', () => {
+test('round-trips, and matches the output of the YAML library', () => {
   fc.assert(
     fc.property(values, given => {
       // Without what JSON does not know, such as a negative zero.
@@ -51,7 +51,7 @@ test.each([
   '\n  a',
   '   a\n',
   ...['yes', 'null', '~', '1e3', '0x1', '2020-01-01', '1:30', '<<', '=', '#x', '- a', 'a: b', ' a ', '\ufeffa', 'é'],
-])('%j means the same wherever it stands, to readers of YAML 1.1 and 1.2', word => {
+])('%j keeps its meaning in any position, in YAML 1.1 and 1.2', word => {
   for (const value of [word, [word], [[word]], { k: word }, [{ [word]: word }], { a: [{ [word]: [word] }] }]) {
     const text = printYaml(value)
     expect([parse(text, { version: '1.1' }), parse(text, { version: '1.2' })]).toEqual([value, value])

@@ -4,20 +4,20 @@ import { parseSource } from '../../src/diagnostics/source.ts'
 import { Placeholder } from '../../src/schema/placeholder.ts'
 
 describe('printing YAML', () => {
-  it('is readable, without aliases and folded lines', () => {
+  it('is readable, without aliases or folded lines', () => {
     const shared = { a: 1 }
     expect(printYaml({ x: shared, z: [shared, 'text'], long: 'word '.repeat(40).trim(), none: undefined })).toBe(
       `x:\n  a: 1\nz:\n  - a: 1\n  - text\nlong: ${'word '.repeat(40).trim()}\n`,
     )
   })
 
-  it('quotes what readers of YAML 1.1 would take for something else', () => {
+  it('quotes text that YAML 1.1 would misread', () => {
     expect(printYaml({ a: 'no', b: '012', c: '12:30', d: true, e: 'null', on: 1 })).toBe(
       'a: "no"\nb: "012"\nc: "12:30"\nd: true\ne: "null"\n"on": 1\n',
     )
   })
 
-  it('reads back as the same value, hostile strings and keys too', () => {
+  it('round-trips, including hostile strings and keys', () => {
     const value = JSON.parse(
       '{"__proto__": {"a": 1}, "": "", "k: v": "a: b # c", "l": ["- x", "{{ .x }}", "\\u001b[31m\\t\\n", "日本 😀", "@x", "*a", "  pad "], "m": "line\\n  deep\\n\\nend\\n", "n": [null, 1.5, -0.25, 1e21, {}, []]}',
     )
@@ -26,7 +26,7 @@ describe('printing YAML', () => {
     expect(JSON.stringify(source.documents[0]?.value)).toBe(JSON.stringify(value))
   })
 
-  it('escapes what YAML takes for unprintable, and what would reorder the text around it', () => {
+  it('escapes unprintable characters and those that reorder text', () => {
     const value = { 'k\u009b': 'a\u009b31m\u202e', m: ['x\n\u0085y', '\ufeff'], plain: 'é 文 😀' }
     const text = printYaml(value)
     expect(text).toMatch(/^[\x20-\x7e\né文😀]*$/u)

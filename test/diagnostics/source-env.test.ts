@@ -33,7 +33,7 @@ describe('expansion', () => {
     expect(expandVariables(text, env)).toEqual({ text: expanded, changed: text !== expanded })
   })
 
-  it('names the first variable without a value, and never one of Object.prototype', () => {
+  it('reports the first variable without a value, and never one of Object.prototype', () => {
     expect(expandVariables('a ${GONE} $LOST', env).missing).toEqual({ name: 'GONE', start: 2, end: 9 })
     expect(expandVariables('$toString $__proto__', {}).missing).toEqual({ name: 'toString', start: 0, end: 9 })
   })
@@ -52,7 +52,7 @@ describe('expansion', () => {
 })
 
 describe('variables in a file', () => {
-  it('re-reads plain scalars and leaves quoted ones text', () => {
+  it('are re-parsed in plain scalars and stay text in quoted ones', () => {
     expect(read('a: $PORT\nb: "$PORT"\nc: \'${PORT}\'\nd: $FLAG\ne: $EMPTY\nf: 1$PORT\ng: |\n  $PORT\n')).toEqual({
       a: 8080,
       b: '8080',
@@ -68,7 +68,7 @@ describe('variables in a file', () => {
     expect(read('a: $INJECT\nb: [$INJECT]\n')).toEqual({ a: env.INJECT, b: [env.INJECT] })
   })
 
-  it('leaves keys and comments alone', () => {
+  it('are not expanded in keys and comments', () => {
     expect(read('# $GONE ${\n$NAME: 1 # $GONE\n"$PORT": 2\n&a $NAME2: *a\n')).toEqual({
       $NAME: 1,
       $PORT: 2,
@@ -76,20 +76,20 @@ describe('variables in a file', () => {
     })
   })
 
-  it('does nothing without an environment', () => {
+  it('are not expanded without an environment', () => {
     const source = parseSource('f.yaml', 'a: $PORT\nb: $$\nc: ${\n')
     expect(source.diagnostics).toEqual([])
     expect(source.documents[0]?.value).toEqual({ a: '$PORT', b: '$$', c: '${' })
   })
 
-  it('puts a placeholder for an unset variable', () => {
+  it('become placeholders when unset', () => {
     expect(read('a: Bearer $GONE $NAME\nb: ["${LOST}"]\n')).toEqual({
       a: new Placeholder('GONE', 'Bearer $GONE $NAME'),
       b: [new Placeholder('LOST', '${LOST}')],
     })
   })
 
-  it('or reports it, with the place inside the scalar and no values', () => {
+  it('can be errors when unset, with the position in the scalar and no values', () => {
     const text = 'a: "\\t${PROT}"\nb: 1\nc: ${SOMETHING_ELSE}\n'
     const { diagnostics, documents } = parseSource('f.yaml', text, { env, unset: 'error' })
     expect(
@@ -102,7 +102,7 @@ describe('variables in a file', () => {
     expect((documents[0]!.value as { a: unknown }).a).toBeInstanceOf(Placeholder)
   })
 
-  it('reports a reference that is none, whatever `unset` says', () => {
+  it('are reported when malformed, whatever `unset` says', () => {
     const text = 'a: x ${NAME-y} z\n'
     const { diagnostics } = parseSource('f.yaml', text, { env })
     expect(diagnostics).toMatchObject([{ code: 'GW205', help: expect.stringContaining('`$$`') }])
@@ -110,7 +110,7 @@ describe('variables in a file', () => {
     expect(text.slice(start.offset, end.offset)).toBe('${NAME-y}')
   })
 
-  it('warns of ambiguity in what the file says, not in what a variable holds', () => {
+  it('trigger ambiguity warnings only for text in the file, not for their values', () => {
     expect(parseSource('f.yaml', 'a: $FLAG\n', { env }).diagnostics).toEqual([])
   })
 })

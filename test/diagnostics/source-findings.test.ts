@@ -28,14 +28,14 @@ binds:
 - port: 1
 `
 
-describe('places', () => {
+describe('finding positions', () => {
   it.each([
     ['the key', { path: ['binds', 0, 'port'], at: 'key' }, 'port'],
     ['the value', { path: ['binds', 0, 'port'], at: 'value' }, '8080'],
     ['a quoted value', { path: ['binds', 0, 'listeners', 0, 'name'], at: 'value' }, '"a b"'],
     ['a value in braces', { path: ['binds', 0, 'listeners', 0, 'routes', 0, 'weight'], at: 'value' }, '1'],
     ['a map in braces', { path: ['binds', 0, 'listeners', 0, 'routes', 0], at: 'value' }, '{name: x, weight: 1}'],
-    ['a block map without what follows it', { path: ['binds', 0, 'tls'], at: 'value' }, 'cert: /x'],
+    ['a block map without the text after it', { path: ['binds', 0, 'tls'], at: 'value' }, 'cert: /x'],
     ['the parent key of a missing field', { path: ['binds', 0, 'tls', 'key'], at: 'parent' }, 'tls'],
     ['the item of a missing field', { path: ['binds', 1, 'listeners'], at: 'parent' }, 'port: 1'],
     ['only the first line of an item', { path: ['binds', 0, 'name'], at: 'parent' }, 'port: 8080'],
@@ -44,7 +44,7 @@ describe('places', () => {
       { path: ['binds', 0, 'listeners', 0, 'routes', 0, 'x'], at: 'parent' },
       '{name: x, weight: 1}',
     ],
-    ['the nearest key of a path that does not exist', { path: ['binds', 0, 'tls', 'a', 'b', 'c'], at: 'value' }, 'tls'],
+    ['the nearest key of a missing path', { path: ['binds', 0, 'tls', 'a', 'b', 'c'], at: 'value' }, 'tls'],
     ['an item as a key', { path: ['binds', 1], at: 'key' }, 'port: 1'],
   ] as const)('underline %s', (_name, finding, text) => {
     expect(marked(FILE, finding)).toBe(text)
@@ -61,7 +61,7 @@ describe('places', () => {
     expect(empty.resolve({ code: 'GW103', message: 'm', path: ['a'], at: 'parent' }).range.start.line).toBe(2)
   })
 
-  it('tell the document, path, related places and words', () => {
+  it('include the document, path, related places and texts', () => {
     const source = parseSource('f.yaml', 'a: 1\n---\nb: {c: 2}\n')
     const diagnostic = source.documents[1]!.resolve({
       code: 'GW203',
@@ -117,30 +117,30 @@ describe('spans inside scalars', () => {
 
   it.each([
     ['plain', 'k: a.[[bad]](x)\n', 'a.bad(x)', 'bad'],
-    ['plain over lines', 'k: one\n  two\n\n  a.[[bad]]()\n', 'one two\na.bad()', 'bad'],
+    ['plain across lines', 'k: one\n  two\n\n  a.[[bad]]()\n', 'one two\na.bad()', 'bad'],
     ['single quotes', "k: 'it''s ''[[bad]]'''\n", "it's 'bad'", 'bad'],
-    ['single quotes over lines', "k: 'one \n\n   two [[bad]] '\n", 'one\ntwo bad ', 'bad'],
+    ['single quotes across lines', "k: 'one \n\n   two [[bad]] '\n", 'one\ntwo bad ', 'bad'],
     ['double quotes with escapes', 'k: "\\t\\u00e9\\x41\\U0001F600 \\"[[bad]]\\""\n', '\té\u0041😀 "bad"', 'bad'],
     ['an escape itself', 'k: "a[[\\u00e9]]b"\n', 'aéb', 'é'],
-    ['double quotes over lines', 'k: "one\n  two \\\n  thr\\\n  ee\n\n  [[bad]]"\n', 'one two three\nbad', 'bad'],
-    ['a text block', 'k: |\n  one\n    two\n\n  [[bad]] x\n', 'one\n  two\n\nbad x\n', 'bad'],
-    ['a text block with an indicator', 'k: |2-\n    one\n  [[bad]]\n', '  one\nbad', 'bad'],
-    ['a text block that keeps its end', 'k: |+\n  one\n  [[bad]]\n\n', 'one\nbad\n\n', 'bad'],
+    ['double quotes across lines', 'k: "one\n  two \\\n  thr\\\n  ee\n\n  [[bad]]"\n', 'one two three\nbad', 'bad'],
+    ['a literal block', 'k: |\n  one\n    two\n\n  [[bad]] x\n', 'one\n  two\n\nbad x\n', 'bad'],
+    ['a literal block with an indicator', 'k: |2-\n    one\n  [[bad]]\n', '  one\nbad', 'bad'],
+    ['a literal block that keeps its trailing newlines', 'k: |+\n  one\n  [[bad]]\n\n', 'one\nbad\n\n', 'bad'],
     ['a folded block', 'k: >-\n  one\n  two\n\n  three\n    deep\n  [[bad]]\n', 'one two\nthree\n  deep\nbad', 'bad'],
     ['a folded block with a comment', 'k: > # c\n  one\n  [[bad]]\nz: 1\n', 'one bad\n', 'bad'],
-    ['a span over a fold', 'k: >\n  on[[e\n  tw]]o\n', 'one two\n', 'e tw'],
+    ['a span across a fold', 'k: >\n  on[[e\n  tw]]o\n', 'one two\n', 'e tw'],
     ['a tagged and anchored value', 'k: !!str &a "x [[bad]]"\n', 'x bad', 'bad'],
-    ['characters of two units', 'k: 😀😀[[bad]]\n', '😀😀bad', 'bad'],
+    ['surrogate pairs', 'k: 😀😀[[bad]]\n', '😀😀bad', 'bad'],
   ])('%s', (_name, text, decoded, part) => {
     landsOn(text, decoded, part)
     landsOn(text.replaceAll('\n', '\r\n'), decoded, part)
   })
 
-  it('map keys too', () => {
+  it('in map keys as well', () => {
     expect(marked('"a\\tbad": 1\n', { path: ['a\tbad'], at: 'key', span: [2, 5] })).toBe('bad')
   })
 
-  it('clamp, and point behind the last character', () => {
+  it('are clamped, and can point past the last character', () => {
     expect(marked('k: abc\n', { path: ['k'], span: [1, 99] })).toBe('bc')
     expect(resolve('k: "abc"\n', { path: ['k'], span: [3, 3] }).range.start.col).toBe(8)
     expect(resolve('k: "abc"\n', { path: ['k'], span: [9, 12] }).range.start.col).toBe(8)
@@ -166,7 +166,7 @@ list:
 - match: *nothing
 `.replace('- match: *nothing\n', '')
 
-  it('underline the use and point at the exact spot behind the anchor', () => {
+  it('underline the alias and point to the exact spot at the anchor', () => {
     const diagnostic = resolve(text, { path: ['list', 0, 'match'], span: [2, 5] })
     const [related] = diagnostic.related
     expect(text.slice(diagnostic.range.start.offset, diagnostic.range.end.offset)).toBe('*b')
@@ -175,7 +175,7 @@ list:
     expect(related!.message).toBe('written here, at anchor `b`')
   })
 
-  it("do so through merge keys, and not for the map's own keys", () => {
+  it("do so through merge keys, but not for the map's own keys", () => {
     const merged = resolve(text, { path: ['list', 1, 'inner', 'x'] })
     expect(merged.range.start).toMatchObject({ line: 6, col: 7 })
     expect(merged.related[0]!.range.start).toMatchObject({ line: 3, col: 14 })
@@ -188,7 +188,7 @@ list:
     expect(diagnostic.related[0]!.range.start).toMatchObject({ line: 2, col: 3 })
   })
 
-  it('have their origin where the value is written', () => {
+  it('have their origin where the value is defined', () => {
     expect(parseSource('f.yaml', text).documents[0]!.origin(['list', 1, 'match'])).toEqual({
       file: 'f.yaml',
       line: 2,
@@ -205,7 +205,7 @@ describe('fixes', () => {
     return { text: text.slice(0, start.offset) + edit!.text + text.slice(end.offset), safe: fix!.safe }
   }
 
-  it('replace a key or a value and nothing else', () => {
+  it('replace only a key or a value', () => {
     const rename = { title: 't', safe: true, replace: 'key', with: 'host' } as const
     expect(apply('a: {hsot: x} # c\n', { path: ['a', 'hsot'], at: 'key', fix: rename })).toEqual({
       text: 'a: {host: x} # c\n',
@@ -220,7 +220,7 @@ describe('fixes', () => {
     expect(apply('a: x\n', { path: ['a'], fix: change }).text).toBe('a: "*"\n')
   })
 
-  it('are not safe behind an anchor, which has other uses', () => {
+  it('are not safe behind an anchor that is used elsewhere', () => {
     const text = 'a: &a {hsot: x}\nb: *a\n'
     const rename = { title: 't', safe: true, replace: 'key', with: 'host' } as const
     expect(apply(text, { path: ['b', 'hsot'], at: 'key', fix: rename })).toEqual({
@@ -229,7 +229,7 @@ describe('fixes', () => {
     })
   })
 
-  it('are left out where there is nothing to replace', () => {
+  it('are omitted when there is nothing to replace', () => {
     const change = { title: 't', safe: true, replace: 'value', with: 'x' } as const
     expect(resolve('a: 1\n', { path: ['b'], fix: change }).fix).toBeUndefined()
   })

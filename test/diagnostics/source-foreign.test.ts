@@ -6,7 +6,7 @@ const HTML = '<!DOCTYPE html>\n<html>\n<head><title>404: Not: Found</title></hea
 
 const messages = (file: string, text: string) => parseSource(file, text).diagnostics.map(({ message }) => message)
 
-describe('a text that was not meant as configuration', () => {
+describe('text that is not configuration', () => {
   test.each([
     ['README.md', PROSE],
     ['build.mjs', "// Bundles.\nimport { a } from 'b'\nexport const c = { d: a }\n"],
@@ -14,7 +14,7 @@ describe('a text that was not meant as configuration', () => {
     ['LICENSE', 'Apache License\nVersion 2.0, January 2004\n\nTERMS AND CONDITIONS\n\n1. Definitions: these: mean\n'],
     ['gateway.yaml', HTML],
     ['<stdin>', HTML],
-  ])('%s is told to be none, once', (file, text) => {
+  ])('%s is reported once as neither YAML nor JSON', (file, text) => {
     expect(messages(file, text)).toEqual(['the file is neither YAML nor JSON'])
   })
 
@@ -23,11 +23,11 @@ describe('a text that was not meant as configuration', () => {
     ['gateway.conf', 'binds\n- port: 1\n  listeners:\n  - {}\n'],
     ['<stdin>', 'binds\n- port: 1\n'],
     ['gateway.json', '{\n"a": 1,,\n"b": 2\n}\n'],
-  ])('%s with a mistake hears of the mistake', (file, text) => {
+  ])('%s with a mistake reports that mistake', (file, text) => {
     expect(messages(file, text)).toEqual([expect.stringMatching(/colon|comma/)])
   })
 
-  test('what can be read is read, whatever its name', () => {
+  test('readable text is accepted under any file name', () => {
     expect(messages('gateway.txt', 'binds:\n- port: 1\n')).toEqual([])
   })
 })

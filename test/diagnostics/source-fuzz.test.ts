@@ -74,7 +74,7 @@ function expectInside(diagnostic: Diagnostic, text: string): void {
   }
 }
 
-it('never throws, and every place is inside the text', () => {
+it('never throws, and every position is inside the text', () => {
   const next = random(20261121)
   for (let round = 0; round < 2000; round++) {
     const text = mutate(next)

@@ -16,7 +16,7 @@ function only(text: string) {
   }
 }
 
-describe('syntax errors in plain words', () => {
+describe('syntax error messages', () => {
   it.each([
     ['no space before a map', 'a:\n- b:{c: d, e: f}\n', '2:3', 'b:{', /space is missing after the colon/],
     ['no colon before a map', 'a:\n  b {c: {d: 1}}\n', '2:3', 'b {', /colon is missing before the bracket/],
@@ -32,26 +32,32 @@ describe('syntax errors in plain words', () => {
     ['a missing space after the colon', 'a:1\nb: 2\n', '1:1', 'a:1', /space is missing after the colon/],
     ['a missing space after the dash', 'a:\n-b\n', '2:1', '-b', /space is missing after the `-`/],
     ['a missing space in braces', 'a: {b:1}\n', '1:5', 'b:1', /space is missing after the colon/],
-    ['an open double quote', 'a: "foo\nb: 2\nc: 3\n', '1:4', '"foo', /quote that opens here is never closed/],
-    ['an open quote before a later one', 'a: "foo\nb: "bar"\n', '1:4', '"foo', /quote that opens here is never closed/],
-    ['an open single quote', "a: 'foo\n", '1:4', "'foo", /quote that opens here is never closed/],
-    ['an open bracket', 'a: [1, 2\nb: 3\n', '1:4', '[', /`\[` is never closed/],
-    ['an open bracket within a closed one', 'a: {b: [1, 2}\nc: 1\n', '1:8', '[', /`\[` is never closed/],
-    ['an open brace at the root', '{"a": 1,\n "b": 2\n', '1:1', '{', /`\{` is never closed/],
+    ['an unclosed double quote', 'a: "foo\nb: 2\nc: 3\n', '1:4', '"foo', /quote that opens here is never closed/],
+    [
+      'an unclosed quote before a later one',
+      'a: "foo\nb: "bar"\n',
+      '1:4',
+      '"foo',
+      /quote that opens here is never closed/,
+    ],
+    ['an unclosed single quote', "a: 'foo\n", '1:4', "'foo", /quote that opens here is never closed/],
+    ['an unclosed bracket', 'a: [1, 2\nb: 3\n', '1:4', '[', /`\[` is never closed/],
+    ['an unclosed bracket within a closed one', 'a: {b: [1, 2}\nc: 1\n', '1:8', '[', /`\[` is never closed/],
+    ['an unclosed brace at the root', '{"a": 1,\n "b": 2\n', '1:1', '{', /`\{` is never closed/],
     ['a missing comma', '{"a": 1\n "b": 2\n}\n', '1:7', '1', /comma is missing/],
     ['a missing comma on one line', '{"a": 1 "b": 2}\n', '1:7', '1 "b": 2', /comma is missing/],
-    ['a list beside a map', 'a: 1\n- b\n', '2:1', '- b', /list item does not belong to the map/],
+    ['a list next to a map', 'a: 1\n- b\n', '2:1', '- b', /list item does not belong to the map/],
     ['a stray bracket', 'a: ]\n', '1:4', ']', /`\]` closes nothing/],
     ['an at sign', 'a: @foo # c\n', '1:4', '@foo', /cannot start with `@` unless it is quoted/],
     ['a backtick', 'a: `foo`\n', '1:4', '`foo`', /cannot start with a backtick/],
     ['a percent sign', 'a: %foo\n', '1:4', '%foo', /cannot start with `%`/],
     ['two keys on a line', 'a: foo: bar\nb: 1\n', '1:4', 'foo: bar', /two keys on one line/],
-    ['a line too deep', 'a: 1\n  b: 2\n', '2:3', 'b', /`b` is indented deeper than the line above/],
+    ['a line indented too deep', 'a: 1\n  b: 2\n', '2:3', 'b', /`b` is indented deeper than the line above/],
     ['a line between two levels', 'a:\n  b: 1\n c: 2\n', '3:2', 'c: 2', /does not line up/],
     ['an item between two levels', 'a:\n  - b\n - c\n', '3:2', '- c', /does not line up/],
     ['a field between item and key', 'a:\n  - b: 1\n   c: 2\n', '3:4', 'c: 2', /does not line up/],
     ['a list on the line of its key', 'a: - b\n', '1:4', '-', /list cannot start on the line of its key/],
-    ['a map beside a list', '- a\nb: 1\n', '2:1', 'b: 1', /does not belong to the list or map above/],
+    ['a map next to a list', '- a\nb: 1\n', '2:1', 'b: 1', /does not belong to the list or map above/],
     ['an apostrophe in single quotes', "a: 'it's'\n", '1:8', "s'", /text after the closing quote/],
     ['two commas', 'a: [1,,2]\n', '1:7', ',', /value is missing before this comma/],
     ['an unknown escape', 'a: "\\d+"\n', '1:5', '\\d', /`\\d` is not an escape/],
@@ -63,17 +69,17 @@ describe('syntax errors in plain words', () => {
     expect(only(text)).toMatchObject({ code: 'GW001', at, marked, message: expect.stringMatching(message) })
   })
 
-  it('says how to write it', () => {
+  it('suggests how to write it', () => {
     expect(only('port 80\nname: x\n').help).toBe('write `port: 80`')
     expect(only('a: @foo\n').help).toBe('quote it: "@foo"')
   })
 
-  it('reports one mistake once, whatever follows from it', () => {
+  it('reports one mistake once, without follow-up errors', () => {
     const { diagnostics } = parseSource('f.yaml', `a: @x\n${'\tb: [\n'.repeat(50)}`)
     expect(diagnostics).toHaveLength(1)
   })
 
-  it('reports each broken document, and reads the others', () => {
+  it('reports each broken document and reads the others', () => {
     const source = parseSource('f.yaml', 'a: @x\n---\nb: 1\n---\nc: "x\n')
     expect(source.diagnostics.map(d => [d.code, d.range.start.line, d.document])).toEqual([
       ['GW001', 1, { index: 1, of: 3 }],
@@ -90,7 +96,7 @@ describe('syntax errors in plain words', () => {
 describe('templates', () => {
   it.each([
     ['a loop', '{{- range .Values.x }}\na: 1\n{{- end }}\n', '1:1'],
-    ['a value that YAML takes for a map', 'a: 1\nb: {{ .x }}\n', '2:4'],
+    ['a value that YAML parses as a map', 'a: 1\nb: {{ .x }}\n', '2:4'],
     ['a value without a dot', 'a: {{ name }}\n', '1:4'],
     ['part of a plain value', 'image: repo:{{ .Values.tag }}\n', '1:8'],
     ['a key', '{{ .name }}: 1\n', '1:1'],
@@ -102,18 +108,18 @@ describe('templates', () => {
     expect(found.help).toBe('render it first: `helm template . | gwctl validate -`')
   })
 
-  it('is said once per file', () => {
+  it('are reported once per file', () => {
     const source = parseSource('f.yaml', 'a: {{ .x }}\n---\nb: {{ .y }}\n')
     expect(source.diagnostics.map(d => d.code)).toEqual(['GW004'])
     expect(source.documents.every(d => d.broken)).toBe(true)
   })
 
-  it('is not said of braces in quotes, text blocks, comments and prompts', () => {
+  it('are not reported for braces in quotes, text blocks, comments and prompts', () => {
     const text = '# {{ .Values.x }}\na: "{{ .x }}"\nb: |\n  {{ .x }}\nc: Hello {{name}}\nd: {x: {z: 1}}\n'
     expect(parseSource('f.yaml', text).diagnostics).toEqual([])
   })
 
-  it('is not said of another mistake in a file with braces in a comment', () => {
+  it('are not reported for another mistake in a file with braces in a comment', () => {
     expect(only('# {{ .Values.x }}\na: @b\n').code).toBe('GW001')
   })
 })

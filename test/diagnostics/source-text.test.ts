@@ -10,13 +10,13 @@ describe('reading bytes', () => {
     ['UTF-8 with a byte order mark', Buffer.from('\uFEFFa: é😀')],
     ['UTF-16 LE with a byte order mark', Buffer.from('\uFEFFa: é😀', 'utf16le')],
     ['UTF-16 BE with a byte order mark', utf16be('\uFEFFa: é😀')],
-    ['UTF-16 LE without one', Buffer.from('a: é😀', 'utf16le')],
-    ['UTF-16 BE without one', utf16be('a: é😀')],
-  ])('takes %s', (_name, bytes) => {
+    ['UTF-16 LE without a byte order mark', Buffer.from('a: é😀', 'utf16le')],
+    ['UTF-16 BE without a byte order mark', utf16be('a: é😀')],
+  ])('accepts %s', (_name, bytes) => {
     expect(readText(bytes)).toEqual({ text: 'a: é😀' })
   })
 
-  it('tells binary files from badly encoded ones', () => {
+  it('distinguishes binary files from badly encoded ones', () => {
     expect(readText(Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 0, 0, 1, 0xff]))).toEqual({ problem: 'binary' })
     expect(readText(Buffer.from('a: \0'))).toEqual({ problem: 'binary' })
     expect(readText(Buffer.from([0x61, 0x3a, 0x20, 0xe9]))).toEqual({ problem: 'encoding' })
@@ -26,7 +26,7 @@ describe('reading bytes', () => {
 })
 
 describe('lines', () => {
-  it('counts lines and columns from 1, over CRLF too, and clamps', () => {
+  it('counts lines and columns from 1, also with CRLF, and clamps', () => {
     const lines = createLines('ab\r\nc\n')
     expect(lines.position(0)).toEqual({ line: 1, col: 1, offset: 0 })
     expect(lines.position(4)).toEqual({ line: 2, col: 1, offset: 4 })

@@ -24,7 +24,7 @@ describe('values', () => {
     })
   })
 
-  it('honours the core tags and refuses values that do not fit them', () => {
+  it('honours the core tags and rejects values that do not match them', () => {
     expect(read('a: !!str 1\nb: !!int "2"\nc: !!float 3\nd: ! 4\ne: !!map {}\nf: !!seq []\n')).toEqual({
       a: '1',
       b: 2,
@@ -36,7 +36,7 @@ describe('values', () => {
     expect(codesOf('a: !!int x\n')).toEqual(['GW001'])
   })
 
-  it('makes keys text as they are written', () => {
+  it('keeps keys as text, exactly as written', () => {
     expect(read('1: a\ntrue: b\n~: c\n0x10: d\n"e": f\n? g\n: h\n')).toEqual({
       '1': 'a',
       true: 'b',
@@ -54,7 +54,7 @@ describe('values', () => {
     expect((value as { polluted?: number }).polluted).toBeUndefined()
   })
 
-  it('takes JSON, with tabs, and comments in .jsonc only', () => {
+  it('accepts JSON with tabs, and comments in .jsonc only', () => {
     expect(read('{\n\t"a": [1, "\\u00e9\\/", {}],\n\t"b": null\n}\n', 'f.json')).toEqual({
       a: [1, 'é/', {}],
       b: null,
@@ -74,7 +74,7 @@ describe('values', () => {
 })
 
 describe('documents', () => {
-  it('numbers them and marks those that hold only comments', () => {
+  it('are numbered, and comment-only ones are marked', () => {
     const { documents, diagnostics } = parseSource('f.yaml', '# Source: x\n---\n# nothing\n---\na: 1\n---\n~\n...\n')
     expect(diagnostics).toEqual([])
     expect(documents.map(d => [d.index, d.of, d.empty, d.value])).toEqual([
@@ -84,7 +84,7 @@ describe('documents', () => {
     ])
   })
 
-  it.each(['', '\n\n', '# only a comment\n', '---\n', '---\n---\n# x\n'])('warns of %j', text => {
+  it.each(['', '\n\n', '# only a comment\n', '---\n', '---\n---\n# x\n'])('warns about %j', text => {
     expect(codesOf(text)).toEqual(['GW006'])
     expect(parseSource('f.yaml', text).documents.every(d => d.empty && !d.broken)).toBe(true)
   })
@@ -104,7 +104,7 @@ describe('duplicate keys', () => {
     expect(documents[0]?.value).toEqual({ a: { port: 1, x: 2 } })
   })
 
-  it('finds them in braces, among merge keys, and reports each', () => {
+  it('finds them in braces and among merge keys, and reports each', () => {
     expect(codesOf('a: {b: 1, b: 2, b: 3}\n')).toEqual(['GW002', 'GW002'])
     expect(codesOf('x: &x {a: 1}\nz:\n  <<: *x\n  <<: *x\n')).toEqual(['GW002'])
   })
@@ -122,7 +122,7 @@ describe('anchors', () => {
     })
   })
 
-  it('merges: own keys win, then the earlier source', () => {
+  it('own keys win a merge, then the earlier source', () => {
     const text = `base: &b {a: 1, b: 1, c: 1}
 more: &m {<<: *b, c: 2, d: 2}
 one:
@@ -140,12 +140,12 @@ four: {"<<": text}
     })
   })
 
-  it('refuses to merge what is not a map', () => {
+  it('rejects merging anything but a map', () => {
     expect(codesOf('a: &a [1]\nb:\n  <<: *a\n')).toEqual(['GW001'])
     expect(codesOf('a:\n  <<: text\n')).toEqual(['GW001'])
   })
 
-  it('names the nearest anchor for an unknown one', () => {
+  it('suggests the nearest anchor for an unknown one', () => {
     const { diagnostics } = parseSource('f.yaml', 'a: &base 1\nb: *bsae\nc: *base\n')
     expect(diagnostics).toMatchObject([{ code: 'GW001', path: 'b', help: 'did you mean `base`?' }])
   })
@@ -154,7 +154,7 @@ four: {"<<": text}
     ['a list', 'a: &a\n  b: *a\n'],
     ['a merge', 'a: &a\n  <<: *a\n'],
     ['an inner merge', 'a: &a\n  b:\n    <<: [*a]\n'],
-  ])('sees a cycle through %s', (_name, text) => {
+  ])('detects a cycle through %s', (_name, text) => {
     expect(parseSource('f.yaml', text).diagnostics).toMatchObject([
       { code: 'GW003', message: 'anchor `a` contains itself' },
     ])
@@ -194,19 +194,19 @@ describe('depth', () => {
     ['brackets', '['.repeat(100_000)],
     ['braces', '{a: '.repeat(5000)],
     ['dashes', '- '.repeat(5000)],
-    ['lines', Array.from({ length: 2000 }, (_, i) => `${' '.repeat(i)}a:\n`).join('')],
-  ])('refuses thousands of %s', (_name, text) => {
+    ['indentation levels', Array.from({ length: 2000 }, (_, i) => `${' '.repeat(i)}a:\n`).join('')],
+  ])('rejects thousands of %s', (_name, text) => {
     const { diagnostics } = parseSource('f.yaml', text)
     expect(diagnostics).toMatchObject([{ code: 'GW001', message: expect.stringContaining('nested too deeply') }])
   })
 
-  it('accepts 400 levels, and refuses what aliases make too deep', () => {
+  it('accepts 400 levels, and rejects excessive depth through aliases', () => {
     expect(codesOf('['.repeat(400) + ']'.repeat(400))).toEqual([])
     const nest = (inner: string): string => '['.repeat(300) + inner + ']'.repeat(300)
     expect(codesOf(`a: &a ${nest('1')}\nb: ${nest('*a')}\n`)).toEqual(['GW003'])
   })
 
-  it('keeps the documents before the one that is too deep', () => {
+  it('keeps the documents before one that is too deep', () => {
     const { documents } = parseSource('f.yaml', `a: 1\n---\n${'['.repeat(2000)}`)
     expect(documents.map(d => [d.value, d.broken])).toEqual([
       [{ a: 1 }, false],
@@ -238,7 +238,7 @@ describe('ambiguous scalars', () => {
     expect(text.slice(offset, diagnostics[0]!.range.end.offset)).toBe(scalar)
   })
 
-  it('quotes what is text, so that the value stays', () => {
+  it('quotes text so that the value does not change', () => {
     const text = 'a: no\n'
     const [diagnostic] = parseSource('f.yaml', text).diagnostics
     const [edit] = diagnostic!.fix!.edits
@@ -249,14 +249,14 @@ describe('ambiguous scalars', () => {
     expect(parseSource('f.yaml', 'a: 012').diagnostics[0]?.fix).toBeUndefined()
   })
 
-  it('is silent where readers agree', () => {
+  it('has no finding where YAML versions agree', () => {
     const text =
       'a: [07, 0, 00, 0x1F, "no", \'y\', null, true, 2024-10-21, 127.0.0.1:8000, 1.5, 1e3, 10s, 90:80:1x, nope]\nb: |\n  no\n'
     expect(codesOf(text)).toEqual([])
   })
 })
 
-it('reads 30,000 lines with places well within budget', () => {
+it('reads 30,000 lines with positions well within budget', () => {
   const item = `- port: 8080
   listeners:
   - name: "a"
@@ -279,7 +279,7 @@ it('reads 30,000 lines with places well within budget', () => {
   expect(place).toEqual({ file: 'f.yaml', line: 30_001, col: 9 })
 })
 
-it.each([3, 300])('among %i other keys: the first of two alike, and what a merge key brings in', many => {
+it.each([3, 300])('with %i other keys, finds the first of two duplicates and keys from a merge', many => {
   const others = Array.from({ length: many }, (_, i) => `  k${i}: 1\n`).join('')
   const text = `base: &base\n${others}  far: 1\nmap:\n${others}  twice: 1\n  twice: 2\n  <<: *base\n`
   const origin = parseSource('a.yaml', text).documents[0]!.origin

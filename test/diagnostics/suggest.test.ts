@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { closest, didYouMean, editDistance } from '../../src/diagnostics/suggest.ts'
 
 describe('suggestions', () => {
-  it('finds a swapped, a missing, an added and a changed letter', () => {
+  it('finds a swapped, missing, extra or changed letter', () => {
     const fields = ['host', 'weight', 'policies']
     expect(closest('hsot', fields)).toEqual(['host'])
     expect(closest('wight', fields)).toEqual(['weight'])
@@ -16,12 +16,12 @@ describe('suggestions', () => {
     expect(didYouMean('colr', ['color', 'colour'])).toBe('did you mean `color`?')
   })
 
-  it('sees through case and separators however many there are', () => {
+  it('ignores any differences in case and separators', () => {
     expect(closest('allow_origins', ['allowOrigins', 'allowHeaders'])).toEqual(['allowOrigins'])
     expect(closest('MAXBUFFERSIZE', ['max-buffer-size'])).toEqual(['max-buffer-size'])
   })
 
-  it('allows a third of a long word and stays silent on strangers', () => {
+  it('allows a third of a long word and suggests nothing unrelated', () => {
     expect(closest('localRateLimiting', ['localRateLimit', 'cors'])).toEqual(['localRateLimit'])
     expect(didYouMean('x', ['yz', 'ab', 'y', 'xy'])).toBeUndefined()
     expect(didYouMean('x', ['X'])).toBe('did you mean `X`?')
@@ -37,7 +37,7 @@ describe('suggestions', () => {
     expect(closest('csrf', ['cors'])).toEqual([])
   })
 
-  it('counts a swap of neighbours as one edit', () => {
+  it('counts swapped neighbours as one edit', () => {
     expect(editDistance('hsot', 'host')).toBe(1)
     expect(editDistance('kitten', 'sitting')).toBe(3)
     expect(editDistance('', 'abc')).toBe(3)

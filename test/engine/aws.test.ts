@@ -35,13 +35,13 @@ const NO_INSTANCE = { AWS_EC2_METADATA_DISABLED: 'true' }
 
 describe('requests are signed', () => {
   test.each<[string, string, RequestInit]>([
-    ['a plain one', '/', {}],
+    ['plain', '/', {}],
     ['with a path and a query', '/a/b%20c/d?z=1&a=%2F&a=b%20c&empty', {}],
     ['with unusual characters', "/it's(1)*!?q=~-_.*'()!", {}],
     ['with a body', '/', { method: 'POST', body: 'hello', headers: { 'content-type': 'text/plain' } }],
-    ['with fields of its own', '/', { headers: { 'x-amz-meta': ' a  b ', 'x-other': '1' } }],
+    ['with custom header fields', '/', { headers: { 'x-amz-meta': ' a  b ', 'x-other': '1' } }],
     [
-      'with a signature that the client made up',
+      'with a forged client signature',
       '/',
       {
         headers: { authorization: 'AWS4-HMAC-SHA256 x', 'x-amz-date': '20000101T000000Z', 'x-amz-security-token': 't' },
@@ -53,14 +53,14 @@ describe('requests are signed', () => {
     expect(await ask(gateway.url(8080) + path, init)).toMatch(/^200 /)
   })
 
-  test('with a body that comes in pieces', async () => {
+  test('with a chunked body', async () => {
     await using upstream = await signedFor(ACCOUNT)
     await using gateway = await startGateway(file(upstream.host, EXPLICIT))
     const body = new Blob(['one ', 'two']).stream()
     expect(await ask(gateway.url(8080), { method: 'POST', body, duplex: 'half' } as RequestInit)).toBe('200 / one two')
   })
 
-  test('anew for each attempt', async () => {
+  test('again for each attempt', async () => {
     let calls = 0
     await using upstream = await startUpstream(async (req, res) => {
       const wrong = verifySignature(req, await bodyOf(req), ACCOUNT, SCOPE)
@@ -71,7 +71,7 @@ describe('requests are signed', () => {
     expect(await ask(gateway.url(8080), { method: 'POST', body: 'x' })).toBe('200 ')
   })
 
-  test('a body that is too long to be signed is refused', async () => {
+  test('a body too long to be signed is rejected', async () => {
     await using upstream = await signedFor(ACCOUNT)
     await using gateway = await startGateway(file(upstream.host, EXPLICIT))
     const body = Buffer.alloc(3 << 20)
@@ -79,7 +79,7 @@ describe('requests are signed', () => {
     expect(await ask(gateway.url(8080))).toMatch(/^200 /)
   })
 
-  test('nothing goes out when region or service are unknown', async () => {
+  test('nothing is sent when the region or service is unknown', async () => {
     await using upstream = await signedFor(ACCOUNT)
     const keys = '{accessKeyId: AKIDTEST, secretAccessKey: x}'
     await using gateway = await startGateway(file(upstream.host, keys))
@@ -101,7 +101,7 @@ describe('credentials', () => {
     expect(await ask(gateway.url(8080))).toMatch(/^200 /)
   })
 
-  test('or from the shared file, by profile', async () => {
+  test('come from the shared file, by profile', async () => {
     const path = await written(
       `[default]\naws_access_key_id = OTHER\naws_secret_access_key = x\n\n# mine\n[ mine ]\naws_access_key_id=${ACCOUNT.accessKeyId}\naws_secret_access_key = ${ACCOUNT.secretAccessKey} \n`,
     )
@@ -111,7 +111,7 @@ describe('credentials', () => {
     expect(await ask(gateway.url(8080))).toMatch(/^200 /)
   })
 
-  test('or from a web identity', async () => {
+  test('come from a web identity', async () => {
     const path = await written('the.identity.token\n')
     const asked: URLSearchParams[] = []
     await using sts = await startUpstream(async (req, res) => {
@@ -137,7 +137,7 @@ describe('credentials', () => {
     })
   })
 
-  test('or from the container', async () => {
+  test('come from the container', async () => {
     await using metadata = await startUpstream((req, res) => {
       if (req.headers.authorization === 'pass') res.end(JSON.stringify(described(SESSION)))
       else res.writeHead(401).end()
@@ -151,7 +151,7 @@ describe('credentials', () => {
     expect(await ask(gateway.url(8080))).toMatch(/^200 /)
   })
 
-  test('or from the instance, and are renewed before they end', async () => {
+  test('come from the instance, and are renewed before they expire', async () => {
     const clock = new ManualClock()
     let current = SESSION
     let asked = 0
@@ -182,7 +182,7 @@ describe('credentials', () => {
     expect(await ask(gateway.url(8080))).toBe('200 right')
   })
 
-  test('are those of a role that is assumed with them', async () => {
+  test('are exchanged for those of an assumed role', async () => {
     await using sts = await startUpstream(async (req, res) => {
       const body = await bodyOf(req)
       const wrong = verifySignature(req, body, ACCOUNT, { region: 'eu-west-1', service: 'sts' })
@@ -202,7 +202,7 @@ describe('credentials', () => {
     expect(await ask(gateway.url(8080))).toMatch(/^200 /)
   })
 
-  test('are those of a session for each name that requests give, and of nobody else', async () => {
+  test('are a separate session for each name given by requests, and never shared', async () => {
     const asked: string[] = []
     await using sts = await startUpstream(async (req, res) => {
       const form = new URLSearchParams((await bodyOf(req)).toString())
@@ -239,7 +239,7 @@ describe('credentials', () => {
     expect(asked).toHaveLength(3)
   })
 
-  test('that nobody has fail the call, and say where they were looked for', async () => {
+  test('that are unavailable fail the call and say which sources were tried', async () => {
     await using upstream = await signedFor(ACCOUNT)
     await using gateway = await startGateway(file(upstream.host, PLACE), { env: NO_INSTANCE })
     expect(await ask(gateway.url(8080))).toMatch(
@@ -248,7 +248,7 @@ describe('credentials', () => {
     expect(upstream.connections).toBe(0)
   })
 
-  test('never show in the dump', async () => {
+  test('never appear in the dump', async () => {
     await using gateway = await startGateway(file('127.0.0.1:1', EXPLICIT))
     expect(JSON.stringify(gateway.gateway.snapshot)).not.toContain('secret+/key')
   })
@@ -294,7 +294,7 @@ test('an AgentCore runtime is invoked by its ARN, with a signature for it', asyn
   proxy.close()
 })
 
-test('what is not an ARN of a runtime is a finding', async () => {
+test('an ARN that is not of a runtime is a finding', async () => {
   const config = `binds: [{port: 8080, listeners: [{routes: [{backends: [{aws: {agentCore: {agentRuntimeArn: 'arn:aws:s3:::b'}}}]}]}]}]`
   await expect(startGateway(config)).rejects.toThrow(/GW106 .* is not the ARN of an AgentCore runtime/)
 })

@@ -7,8 +7,8 @@ binds: [{port: 8080, listeners: [{routes: [{policies: ${route}, backends: [{host
 const fieldsOf = (body: { headers: string[] }) =>
   body.headers.flatMap((h, i) => (i % 2 === 0 && h.startsWith('x-') ? [`${h}: ${body.headers[i + 1]}`] : []))
 
-describe('policies of a backend', () => {
-  test('change the call after those of the route, and the answer too', async () => {
+describe('backend policies', () => {
+  test('change the call after the route policies, and also the response', async () => {
     await using upstream = await startUpstream(echo)
     const policies = `{
       requestHeaderModifier: {set: {x-a: backend}, remove: [x-gone]},
@@ -24,7 +24,7 @@ describe('policies of a backend', () => {
     expect([response.headers.get('x-from'), response.headers.get('x-code')]).toEqual(['backend', '200'])
   })
 
-  test('a redirect answers instead of a call', async () => {
+  test('a redirect replaces the call', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(one(upstream.host, '{requestRedirect: {authority: {full: x.test}}}'))
     const response = await fetch(`${gateway.url(8080)}/p?q`, { redirect: 'manual' })
@@ -32,7 +32,7 @@ describe('policies of a backend', () => {
     expect(upstream.connections).toBe(0)
   })
 
-  test('authorization refuses the call', async () => {
+  test('authorization rejects the call', async () => {
     await using upstream = await startUpstream(echo)
     const policies = `{authorization: {rules: ['request.headers["x-user"] == "ann"']}}`
     await using gateway = await startGateway(one(upstream.host, policies))
@@ -40,7 +40,7 @@ describe('policies of a backend', () => {
     expect([await as('ann'), await as('bob')]).toEqual([200, 403])
   })
 
-  test('a transformation by condition takes the first entry that applies', async () => {
+  test('a conditional transformation uses the first matching entry', async () => {
     await using upstream = await startUpstream(echo)
     const policies = `{transformations: {conditional: [
       {condition: 'request.path == "/a"', request: {set: {x-way: '"a"'}}, response: {set: {x-way: '"a"'}}},
@@ -54,7 +54,7 @@ describe('policies of a backend', () => {
     expect(await seen('/b')).toEqual(['x-way: other', null])
   })
 
-  test('those of a named backend give way to those of the reference to it', async () => {
+  test('of a named backend yield to those of the reference to it', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(`
 backends: [{name: b, host: '${upstream.host}', policies: {requestHeaderModifier: {set: {x-named: '1'}}, responseHeaderModifier: {set: {x-named: '1'}}}}]
@@ -71,7 +71,7 @@ binds: [{port: 8080, listeners: [{routes: [
   })
 })
 
-describe('policies before a route is chosen', () => {
+describe('policies before route selection', () => {
   const targeted = (phase: string) => `
 gateways: {default: {port: 8080}}
 routes:
@@ -80,14 +80,14 @@ routes:
 policies:
 - {name: {name: way}, target: {gateway: {gatewayName: default}}, phase: ${phase}, policy: {transformations: {request: {set: {':path': '"/b"'}}}}}
 `
-  test('decide which one it is', async () => {
+  test('affect which route is selected', async () => {
     await using gateway = await startGateway(targeted('gateway'))
     expect(await (await fetch(`${gateway.url(8080)}/a`)).text()).toBe('b')
     await using later = await startGateway(targeted('route'))
     expect(await (await fetch(`${later.url(8080)}/a`)).text()).toBe('a')
   })
 
-  test('refuse what no route would take, and their answer policies see that', async () => {
+  test('reject requests that match no route, and response policies see the rejection', async () => {
     await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{
   policies: {authorization: {rules: ['request.headers["x-user"] == "ann"']}, transformations: {response: {set: {x-seen: 'string(response.code)'}}}},
@@ -101,7 +101,7 @@ binds: [{port: 8080, listeners: [{
     expect(await as('ann', '/here')).toEqual([200, '200'])
   })
 
-  test('stand beside those of the route: both run', async () => {
+  test('run in addition to those of the route', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{

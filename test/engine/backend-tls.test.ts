@@ -59,8 +59,8 @@ async function seen(upstream: Secured, backendTLS: string, options: { host?: str
 
 describe('the server is verified', () => {
   test.each([
-    ['by the name that is given', '{root: ca.pem, hostname: a.test}'],
-    ['by its chain alone', '{root: ca.pem, insecureHost: true}'],
+    ['by the configured name', '{root: ca.pem, hostname: a.test}'],
+    ['by its chain only', '{root: ca.pem, insecureHost: true}'],
     ['not at all', '{insecure: true}'],
     ['by one of several names', '{root: ca.pem, subjectAltNames: [b.test, a.test]}'],
     ['by its identity', '{root: ca.pem, subjectAltNames: ["spiffe://td/ns/default/sa/a"]}'],
@@ -71,24 +71,24 @@ describe('the server is verified', () => {
 
   test.each([
     ['another name', '{root: ca.pem, hostname: b.test}', 'certificate does not match the host name'],
-    ['an address that the certificate does not carry', '{root: ca.pem}', 'certificate does not match the host name'],
+    ['an address missing from the certificate', '{root: ca.pem}', 'certificate does not match the host name'],
     ['none of several names', '{root: ca.pem, subjectAltNames: [b.test]}', 'certificate does not match the host name'],
     [
       'another identity',
       '{root: ca.pem, subjectAltNames: ["spiffe://td/ns/default/sa/b"]}',
       'certificate does not match',
     ],
-    ['another authority', '{root: other.pem, hostname: a.test}', 'certificate'],
-    ['another authority although names do not matter', '{root: other.pem, insecureHost: true}', 'certificate'],
-    ['the trust of the system', '{hostname: a.test}', 'certificate'],
-  ])('and refused for %s', async (_name, backendTLS, detail) => {
+    ['another CA', '{root: other.pem, hostname: a.test}', 'certificate'],
+    ['another CA even without a name check', '{root: other.pem, insecureHost: true}', 'certificate'],
+    ['the system trust store', '{hostname: a.test}', 'certificate'],
+  ])('and rejected for %s', async (_name, backendTLS, detail) => {
     await using upstream = await secured()
     expect(await seen(upstream, backendTLS)).toMatch(new RegExp(`^503 upstream call failed: .*${detail}`))
   })
 })
 
-describe('the handshake', () => {
-  test('names the host that is called, or the name that is given', async () => {
+describe('the TLS handshake', () => {
+  test('sends the called host or the configured name as SNI', async () => {
     await using upstream = await secured()
     const host = `localhost:${upstream.port}`
     expect(await seen(upstream, '{insecure: true}', { host })).toMatchObject({ sni: 'localhost' })
@@ -96,7 +96,7 @@ describe('the handshake', () => {
     expect(await seen(upstream, '{insecure: true}')).toMatchObject({ sni: false })
   })
 
-  test('shows a client certificate', async () => {
+  test('presents a client certificate', async () => {
     await using upstream = await secured({ ca: authority.cert, requestCert: true, rejectUnauthorized: true })
     const mutual = '{insecure: true, cert: client.pem, key: client.key}'
     expect(await seen(upstream, mutual)).toMatchObject({ client: 'client.test' })
@@ -108,14 +108,14 @@ describe('the handshake', () => {
     ['P-384', 'secp384r1'],
     ['X25519', 'X25519'],
     ['X25519_MLKEM768', 'X25519MLKEM768'],
-  ])('offers the key exchange group %s, and no other', async (group, ecdhCurve) => {
+  ])('offers the key exchange group %s only', async (group, ecdhCurve) => {
     await using upstream = await secured({ ecdhCurve, minVersion: 'TLSv1.3' })
     const others = ['P-256', 'P-384', 'X25519', 'X25519_MLKEM768'].filter(other => other !== group)
     expect(await seen(upstream, `{insecure: true, keyExchangeGroups: [${group}]}`)).toMatchObject({ alpn: 'http/1.1' })
     expect(await seen(upstream, `{insecure: true, keyExchangeGroups: [${others}]}`)).toMatch(/TLS handshake failed/)
   })
 
-  test('offers the protocols that are listed', async () => {
+  test('offers the listed protocols', async () => {
     await using upstream = await secured({ ALPNProtocols: ['special', 'http/1.1'] })
     expect(await seen(upstream, '{insecure: true, alpn: [http/1.1]}')).toMatchObject({ alpn: 'http/1.1' })
   })
@@ -130,7 +130,7 @@ test.each([
   await expect(seen(upstream, backendTLS)).rejects.toThrow(finding)
 })
 
-test('the endpoints of a service carry its names', async () => {
+test('the endpoints of a service are verified by its subject alternative names', async () => {
   await using upstream = await secured()
   const file = (names: string) => `
 binds: [{port: 8080, listeners: [{routes: [{backends: [{service: {name: default/app.test, port: 443}, policies: {backendTLS: {root: ca.pem}}}]}]}]}]

@@ -61,7 +61,7 @@ const file = (host: string, policies: string, more = '') =>
   `binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${host}', policies: {${policies}}}]}]}]}]\n${more}`
 
 describe('a plain backend behind a proxy', () => {
-  test('is reached through a tunnel, which is kept', async () => {
+  test('is reached through a tunnel, which is reused', async () => {
     await using upstream = await startUpstream(echo)
     await using proxy = await startProxy()
     const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:${proxy.port}'}}`
@@ -73,7 +73,7 @@ describe('a plain backend behind a proxy', () => {
     expect(proxy.asked).toEqual([`CONNECT ${upstream.host} HTTP/1.1\r\nhost: ${upstream.host}\r\n\r\n`])
   })
 
-  test('large bodies pass both ways', async () => {
+  test('large bodies pass in both directions', async () => {
     await using upstream = await startUpstream(echo)
     await using proxy = await startProxy()
     const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:${proxy.port}'}}`
@@ -83,7 +83,7 @@ describe('a plain backend behind a proxy', () => {
     expect(((await response.json()) as { body: string }).body.length).toBe(body.length)
   })
 
-  test('the name of the backend is resolved by the proxy', async () => {
+  test('the proxy resolves the backend name', async () => {
     await using upstream = await startUpstream(echo)
     await using proxy = await startProxy({ port: upstream.port })
     const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:${proxy.port}'}}`
@@ -92,7 +92,7 @@ describe('a plain backend behind a proxy', () => {
     expect(proxy.asked[0]).toMatch(/^CONNECT only-the-proxy-knows\.test:80 /)
   })
 
-  test('the proxy may be a named backend, and wants a credential', async () => {
+  test('the proxy may be a named backend and require a credential', async () => {
     await using upstream = await startUpstream(echo)
     await using proxy = await startProxy()
     const auth = `backendAuth: {key: {value: secret, location: {header: {name: proxy-authorization, prefix: 'Bearer '}}}}`
@@ -103,7 +103,7 @@ describe('a plain backend behind a proxy', () => {
     expect(seen).not.toContain('secret')
   })
 
-  test('a reload that names another proxy ends the tunnels through the old one', async () => {
+  test('a reload with another proxy closes the tunnels through the old one', async () => {
     await using upstream = await startUpstream(echo)
     await using one = await startProxy()
     await using two = await startProxy()
@@ -116,7 +116,7 @@ describe('a plain backend behind a proxy', () => {
     expect([one.asked.length, two.asked.length]).toEqual([1, 1])
   })
 
-  test('an upgrade goes through', async () => {
+  test('an upgrade passes through', async () => {
     await using upstream = await startUpstream(() => {})
     upstream.server.on('upgrade', (_req, socket) => {
       // The client may be cut off with bytes under way.
@@ -139,8 +139,8 @@ describe('a plain backend behind a proxy', () => {
   })
 })
 
-describe('a backend that speaks TLS', () => {
-  test.each([false, true])('is verified end to end, proxy over TLS: %s', async secure => {
+describe('a TLS backend behind a proxy', () => {
+  test.each([false, true])('is verified end to end, with the proxy over TLS: %s', async secure => {
     const target = createHttps({ cert: targetCert.cert, key: targetCert.key }, (_req, res) => res.end('target'))
     target.listen(0, '127.0.0.1')
     await once(target, 'listening')
@@ -156,7 +156,7 @@ describe('a backend that speaks TLS', () => {
     target.closeAllConnections()
   })
 
-  test('a proxy that is not who it should be gets no request', async () => {
+  test('a proxy with the wrong identity gets no request', async () => {
     await using proxy = await startProxy({ secure: true })
     const policies = 'policies: {backendTLS: {root: ca.pem, hostname: someone.test}}'
     const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:${proxy.port}'}, ${policies}}`
@@ -166,7 +166,7 @@ describe('a backend that speaks TLS', () => {
   })
 })
 
-describe('a proxy that opens no tunnel', () => {
+describe('a proxy that does not open a tunnel', () => {
   test.each([
     ['HTTP/1.1 407 Proxy Authentication Required\r\n\r\n', 'status 407'],
     ['HTTP/1.1 502 Bad Gateway\r\ncontent-length: 5\r\n\r\noops!', 'status 502'],
@@ -183,7 +183,7 @@ describe('a proxy that opens no tunnel', () => {
     expect([response.status, text]).toEqual([503, `upstream call failed: the proxy refused the tunnel: ${detail}`])
   })
 
-  test('or is not there', async () => {
+  test('because the connection is refused', async () => {
     const tunnel = `backendTunnel: {proxy: {host: '127.0.0.1:1'}}`
     await using gateway = await startGateway(file('127.0.0.1:1', tunnel))
     expect(await (await fetch(gateway.url(8080))).text()).toBe('upstream call failed: connection refused')
@@ -203,7 +203,7 @@ binds: [{port: 8443, listeners: [{protocol: TLS, tcpRoutes: [{backends: [
   const connectTo = (gateway: TestGateway, servername: string) =>
     tlsConnect({ port: Number(new URL(gateway.url(8443)).port), host: '127.0.0.1', servername, ca: authority.cert })
 
-  test('leads to port 443 of the name that the client asks for', async () => {
+  test('connects to port 443 of the server name the client requests', async () => {
     const upstream = createTlsServer({ cert: targetCert.cert, key: targetCert.key }, socket =>
       socket.on('error', () => {}),
     )
@@ -219,7 +219,7 @@ binds: [{port: 8443, listeners: [{protocol: TLS, tcpRoutes: [{backends: [
     client.destroy()
   })
 
-  test.each(['', 'target.test:22'])('the name `%s` leads nowhere', async name => {
+  test.each(['', 'target.test:22'])('does not connect to the name `%s`', async name => {
     await using proxy = await startProxy()
     await using gateway = await startGateway(forward(proxy))
     const client = connectTo(gateway, name)

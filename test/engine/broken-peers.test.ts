@@ -58,19 +58,19 @@ async function overHttp2(gateway: TestGateway, method = 'GET'): Promise<Seen> {
 const OK = 'HTTP/1.1 200 OK\r\n'
 const CHUNKED = `${OK}transfer-encoding: chunked\r\n\r\n`
 
-describe('a backend that breaks off', () => {
+describe('a backend that disconnects', () => {
   const stages: [string, string, { status?: number; whole: boolean; body?: string }][] = [
     ['before its reply', '', { status: 503, whole: true }],
     ['in the status line', 'HTTP/1.1 20', { status: 503, whole: true }],
     ['in the head', `${OK}content-length: 1`, { status: 503, whole: true }],
-    ['behind the head', `${OK}content-length: 10\r\n\r\n`, { whole: false }],
+    ['after the head', `${OK}content-length: 10\r\n\r\n`, { whole: false }],
     ['in the body', `${OK}content-length: 10\r\n\r\nhalf`, { status: 200, whole: false, body: 'half' }],
     ['before any chunk', CHUNKED, { status: 200, whole: false }],
     ['in a chunk', `${CHUNKED}a\r\nhalf`, { status: 200, whole: false }],
-    ['behind a chunk', `${CHUNKED}4\r\nhalf\r\n`, { status: 200, whole: false, body: 'half' }],
-    ['in the end of the chunks', `${CHUNKED}4\r\nhalf\r\n0\r\n`, { status: 200, whole: false, body: 'half' }],
+    ['after a chunk', `${CHUNKED}4\r\nhalf\r\n`, { status: 200, whole: false, body: 'half' }],
+    ['in the last chunk', `${CHUNKED}4\r\nhalf\r\n0\r\n`, { status: 200, whole: false, body: 'half' }],
     ['in the trailers', `${CHUNKED}4\r\nhalf\r\n0\r\nx-end: 1\r\n`, { status: 200, whole: false, body: 'half' }],
-    ['behind an interim reply', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n', { status: 503, whole: true }],
+    ['after an interim reply', 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n', { status: 503, whole: true }],
   ]
   let bytes = ''
   let ending: 'end' | 'resetAndDestroy' = 'end'
@@ -105,33 +105,28 @@ describe('a backend that breaks off', () => {
   })
 })
 
-describe('replies that do not say clearly where they end', () => {
+describe('replies whose end is ambiguous', () => {
   const cases: [string, string, string, Partial<Seen>][] = [
     [
-      'both lengths',
+      'content-length and chunked',
       'GET',
       `${OK}content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n`,
       refused(),
     ],
-    ['two lengths', 'GET', `${OK}content-length: 2\r\ncontent-length: 3\r\n\r\nok`, refused()],
-    ['a body behind HEAD', 'HEAD', `${OK}content-length: 2\r\n\r\nok`, refused()],
-    ['a body behind 204', 'GET', 'HTTP/1.1 204 No\r\ncontent-length: 2\r\n\r\nok', refused()],
-    ['a body behind 304', 'GET', 'HTTP/1.1 304 No\r\ncontent-length: 2\r\n\r\nok', refused()],
+    ['two content-lengths', 'GET', `${OK}content-length: 2\r\ncontent-length: 3\r\n\r\nok`, refused()],
+    ['a body in response to HEAD', 'HEAD', `${OK}content-length: 2\r\n\r\nok`, refused()],
+    ['a body with 204', 'GET', 'HTTP/1.1 204 No\r\ncontent-length: 2\r\n\r\nok', refused()],
+    ['a body with 304', 'GET', 'HTTP/1.1 304 No\r\ncontent-length: 2\r\n\r\nok', refused()],
     [
-      'interim replies first',
+      'interim responses first',
       'GET',
       `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n${OK}content-length: 2\r\n\r\nok`,
       { status: 200, body: 'ok', whole: true },
     ],
-    ['a second reply', 'GET', `${OK}content-length: 2\r\n\r\nok${OK}content-length: 4\r\n\r\nevil`, refused()],
+    ['a second response', 'GET', `${OK}content-length: 2\r\n\r\nok${OK}content-length: 4\r\n\r\nevil`, refused()],
     ['more bytes than announced', 'GET', `${OK}content-length: 1\r\n\r\nok`, refused()],
-    ['more bytes than the chunks', 'GET', `${CHUNKED}2\r\nok\r\n0\r\n\r\nevil`, { status: 200, whole: false }],
-    [
-      'a chunk size beyond all numbers',
-      'GET',
-      `${CHUNKED}fffffffffffffffff\r\nx`,
-      { status: 200, body: '', whole: false },
-    ],
+    ['bytes after the last chunk', 'GET', `${CHUNKED}2\r\nok\r\n0\r\n\r\nevil`, { status: 200, whole: false }],
+    ['a chunk size that overflows', 'GET', `${CHUNKED}fffffffffffffffff\r\nx`, { status: 200, body: '', whole: false }],
     ['a folded field', 'GET', `${OK}x: 1\r\n content-length: 2\r\n\r\nok`, refused()],
     ['a NUL in a field', 'GET', `${OK}x: 1\x002\r\ncontent-length: 2\r\n\r\nok`, refused()],
   ]
@@ -152,10 +147,10 @@ describe('replies that do not say clearly where they end', () => {
 })
 
 test.each([
-  ['read whole', 'buffer: {response: {maxBytes: 100}}'],
-  ['read whole as far as possible', 'buffer: {response: {maxBytes: 100, failureMode: FailOpen}}'],
-  ['that an expression reads', "transformations: {response: {set: {x-size: 'string(size(response.body))'}}}"],
-])('a reply %s that breaks off is answered with 503', async (_name, policy) => {
+  ['buffered in full', 'buffer: {response: {maxBytes: 100}}'],
+  ['buffered with failureMode FailOpen', 'buffer: {response: {maxBytes: 100, failureMode: FailOpen}}'],
+  ['read by an expression', "transformations: {response: {set: {x-size: 'string(size(response.body))'}}}"],
+])('a reply %s that breaks off yields a 503', async (_name, policy) => {
   const peer = await startPeer(({ socket }) => socket.end(`${OK}content-length: 10\r\n\r\nhalf`))
   const route = `policies: {${policy}}, ${backendAt(peer.port)}`
   await using gateway = await startGateway(`binds: [{port: 80, listeners: [{routes: [{${route}}]}]}]`)
@@ -168,7 +163,7 @@ function refused(): Seen {
   return { status: 503, body: '', whole: true }
 }
 
-describe('a client that breaks off', () => {
+describe('a client that disconnects', () => {
   let upstream: Upstream
   let gateway: TestGateway
   let sockets: Set<Socket>
@@ -212,11 +207,11 @@ describe('a client that breaks off', () => {
     ['in its body', post('/never', 'half')],
     ['in a body that the backend does not read', post('/unread', 'x'.repeat(50_000))],
     ['in a chunk', 'POST /never HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n100\r\nhalf'],
-    ['in a body that is buffered', post('/buffered', 'half')],
-    ['while its request is held up', 'GET /delayed HTTP/1.1\r\nHost: a\r\n\r\n'],
-    ['while it waits for a reply', 'GET /never HTTP/1.1\r\nHost: a\r\n\r\n'],
-    ['with several requests under way', 'GET /never HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3)],
-    ['in the reply', 'GET /endless HTTP/1.1\r\nHost: a\r\n\r\n', { answers: true }],
+    ['in a buffered body', post('/buffered', 'half')],
+    ['while its request is delayed', 'GET /delayed HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['while it waits for a response', 'GET /never HTTP/1.1\r\nHost: a\r\n\r\n'],
+    ['with several requests in flight', 'GET /never HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(3)],
+    ['during the response', 'GET /endless HTTP/1.1\r\nHost: a\r\n\r\n', { answers: true }],
   ]
   describe.each(['destroy', 'resetAndDestroy', 'end'] as const)('by %s', how => {
     test.each(stages)('%s', async (_name, bytes, { answers = false } = {}) => {
@@ -242,12 +237,12 @@ describe('a client that breaks off', () => {
   const http2Stages: [string, string, string | undefined, boolean][] = [
     ['in its body', '/never', 'half', false],
     ['in a body that the backend does not read', '/unread', 'x'.repeat(50_000), false],
-    ['in a body that is buffered', '/buffered', 'half', false],
-    ['while its request is held up', '/delayed', undefined, false],
-    ['while it waits for a reply', '/never', undefined, false],
-    ['in the reply', '/endless', undefined, true],
+    ['in a buffered body', '/buffered', 'half', false],
+    ['while its request is delayed', '/delayed', undefined, false],
+    ['while it waits for a response', '/never', undefined, false],
+    ['during the response', '/endless', undefined, true],
   ]
-  describe.each(['stream', 'connection'] as const)('by the %s of HTTP/2', what => {
+  describe.each(['stream', 'connection'] as const)('by closing the HTTP/2 %s', what => {
     test.each(http2Stages)('%s', async (_name, path, body, answers) => {
       const session = connectHttp2(gateway.url(80))
       session.on('error', () => {})
@@ -266,11 +261,11 @@ describe('a client that breaks off', () => {
   })
 })
 
-describe('a body that comes byte by byte', () => {
+describe('a body that arrives byte by byte', () => {
   test.each([
-    ['and goes on as it comes', ''],
-    ['and is read whole', 'buffer: {request: {}}, '],
-  ])('%s is over with the time of its request', async (_name, policies) => {
+    ['and is streamed', ''],
+    ['and is buffered', 'buffer: {request: {}}, '],
+  ])('%s ends with the request timeout', async (_name, policies) => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(
       `binds: [{port: 80, listeners: [{routes: [{policies: {${policies}timeout: {requestTimeout: 300ms}}, ${backendAt(upstream.port)}}]}]}]`,
@@ -287,11 +282,11 @@ describe('a body that comes byte by byte', () => {
   })
 })
 
-describe('an answer that never ends and that nobody wants', () => {
+describe('an endless response that is no longer needed', () => {
   test.each([
-    ['since another attempt follows', 'retry: {attempts: 1, codes: [503]}', 200],
-    ['since it is too long to be read whole', 'buffer: {response: {maxBytes: 10}}', 502],
-  ])('%s is over with its request', async (_name, policy, status) => {
+    ['because of a retry', 'retry: {attempts: 1, codes: [503]}', 200],
+    ['because it exceeds the buffer', 'buffer: {response: {maxBytes: 10}}', 502],
+  ])('%s ends with its request', async (_name, policy, status) => {
     const peer = await startPeer(({ socket }) => {
       const first = socket === peer.connections[0]?.socket
       socket.write(first ? `HTTP/1.1 503 No\r\n\r\n${'x'.repeat(20)}` : `${OK}content-length: 2\r\n\r\nok`)
@@ -304,10 +299,10 @@ describe('an answer that never ends and that nobody wants', () => {
   })
 })
 
-describe('targets that are not paths', () => {
+describe('request targets that are not paths', () => {
   const ask = async (gateway: TestGateway, line: string) =>
     rawRequest(gateway.url(80), `${line} HTTP/1.1\r\nHost: a.test:80\r\nConnection: close\r\n\r\n`)
-  test('absolute ones name host and path, * is the server itself, CONNECT is refused', async () => {
+  test('absolute targets name host and path, * is the server itself, and CONNECT is rejected', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(to(upstream.port))
     const absolute = await ask(gateway, 'GET http://b.test/x?y=1')

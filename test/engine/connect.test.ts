@@ -43,7 +43,7 @@ async function say(gateway: TestGateway, text: string, end: string): Promise<str
 const ask = (authority: string, more = '') => `CONNECT ${authority} HTTP/1.1\r\nhost: ignored.test\r\n${more}\r\n`
 
 describe('CONNECT', () => {
-  test('becomes a tunnel to where the client wants, with what it has sent already', async () => {
+  test('opens a tunnel to the requested address and forwards data already sent', async () => {
     const port = await startEcho()
     await using gateway = await startGateway(file('route'))
     const heard = await say(gateway, `${ask(`127.0.0.1:${port}`)}early`, 'early')
@@ -53,7 +53,7 @@ describe('CONNECT', () => {
       .toContain(`http.method=CONNECT http.host=127.0.0.1 http.path=127.0.0.1:${port}`)
   })
 
-  test('over HTTP/2 too', async () => {
+  test('also works over HTTP/2', async () => {
     const port = await startEcho()
     await using gateway = await startGateway(file('route'))
     const session = connectHttp2(gateway.url(8080))
@@ -69,14 +69,14 @@ describe('CONNECT', () => {
     expect([head[':status'], heard]).toEqual([200, 'hello more'])
   })
 
-  test('leads to the backend of the route, and TLS to it is made here', async () => {
+  test('goes to the backend of the route, with TLS added by the gateway', async () => {
     const port = await startEcho(true)
     const backend = `{host: '127.0.0.1:${port}', policies: {backendTLS: {insecure: true}}}`
     await using gateway = await startGateway(file('route', { backend }))
     expect(await say(gateway, `${ask('any.test:443')}text`, 'text')).toMatch(/^HTTP\/1\.1 200 .*hello text$/s)
   })
 
-  test('passes the policies of the route first', async () => {
+  test('is subject to the route policies', async () => {
     const port = await startEcho()
     const policies = `{authorization: {rules: ['request.headers["x-user"] == "ann"']}}`
     await using gateway = await startGateway(file('route', { policies }))
@@ -87,22 +87,22 @@ describe('CONNECT', () => {
 
   test.each([
     ['without a port', 'a.test', 400],
-    ['to what does not answer', '127.0.0.1:1', 503],
-    ['to a guarded address', '169.254.169.254:80', 403],
-    ['to a name that has no address', 'nothing.invalid:80', 503],
-  ])('%s is refused', async (_, authority, status) => {
+    ['to an unreachable address', '127.0.0.1:1', 503],
+    ['to a blocked address', '169.254.169.254:80', 403],
+    ['to a name that does not resolve', 'nothing.invalid:80', 503],
+  ])('%s is rejected', async (_, authority, status) => {
     await using gateway = await startGateway(file('route'))
     expect(await say(gateway, ask(authority), '\0')).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
   })
 
-  test('is not mirrored, since nobody would speak through the copy', async () => {
+  test('is not mirrored, since a copied tunnel would have no client', async () => {
     const port = await startEcho()
     const policies = `{requestMirror: {percentage: 1, backend: {host: '127.0.0.1:${port}'}}}`
     await using gateway = await startGateway(file('route', { policies }))
     expect(await say(gateway, `${ask(`127.0.0.1:${port}`)}text`, 'text')).toMatch(/^HTTP\/1\.1 200 .*hello text$/s)
   })
 
-  test('is refused by itself, and where the file says so', async () => {
+  test('is rejected by default, and where configured', async () => {
     const port = await startEcho()
     for (const text of [file('deny'), file('deny').replace(/^frontendPolicies.*$/m, '')]) {
       await using gateway = await startGateway(text)

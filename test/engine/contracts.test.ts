@@ -19,7 +19,7 @@ import { ManualClock } from './manual-clock.ts'
 const origin = { file: 'test.yaml', line: 1, col: 1 }
 
 describe('the pipeline without a socket', () => {
-  test('every hook of a policy runs at its moment, also around a backend that answers from memory', async () => {
+  test('every policy hook runs at its stage, even around an in-memory backend', async () => {
     const order: string[] = []
     const hooks: Hooks = {
       request: x => {
@@ -56,15 +56,15 @@ describe('the pipeline without a socket', () => {
     expect(order).toEqual(['request', 'attempt', 'response', 'done'])
   })
 
-  test('a policy that must wait holds the body back and loses nothing of it', async () => {
+  test('an asynchronous policy holds the body back without losing any of it', async () => {
     const { out } = await run({ response: () => Promise.resolve().then(() => {}) }, { body: 'a' })
     expect(out.text()).toBe('echo a undefined')
   })
 
   test.each([
-    ['is not answered a second time', () => undefined, 504],
-    ['is cut off where a policy fails on its answer', () => Promise.reject(new Error('broken')), undefined],
-  ])('a request whose time runs out while a policy waits %s', async (_name, atEnd, status) => {
+    ['is not answered twice', () => undefined, 504],
+    ['is cut off if a policy fails on its response', () => Promise.reject(new Error('broken')), undefined],
+  ])('a request that times out while a policy waits %s', async (_name, atEnd, status) => {
     const clock = new ManualClock()
     const waits = Promise.withResolvers<void>()
     const hooks: Hooks = {
@@ -83,7 +83,7 @@ describe('the pipeline without a socket', () => {
     expect([out.status, out.text()]).toEqual([status, status === undefined ? '' : 'request timeout'])
   })
 
-  test('what a policy throws by mistake answers 500 and tells the client nothing', async () => {
+  test('an unexpected exception in a policy answers 500 without any details', async () => {
     const { out } = await run({
       request: () => {
         throw new Error('secret detail')
@@ -105,7 +105,7 @@ routes:${routes}
   const reply = (name: string, body: string) => `
 - {name: ${name}, matches: [{path: {pathPrefix: /${name}}}], policies: {directResponse: {status: 200, body: ${body}}}}`
 
-  test('a limit on a gateway is one budget over its routes, and a reload that changes another object keeps it', async () => {
+  test('a gateway limit is one budget across its routes, and survives a reload of another object', async () => {
     await using gateway = await startGateway(limited(reply('a', 'one') + reply('b', 'two')))
     const get = async (path: string) => (await fetch(`${gateway.url(8080)}${path}`)).status
     expect([await get('/a'), await get('/b')]).toEqual([200, 200])
@@ -114,7 +114,7 @@ routes:${routes}
     expect([await get('/a'), await get('/b')]).toEqual([429, 429])
   })
 
-  test('a changed limit starts afresh', async () => {
+  test('a changed limit starts fresh', async () => {
     await using gateway = await startGateway(limited(reply('a', 'one')))
     const get = async () => (await fetch(`${gateway.url(8080)}/a`)).status
     expect([await get(), await get(), await get(), await get()]).toEqual([200, 200, 200, 429])
@@ -122,7 +122,7 @@ routes:${routes}
     expect(await get()).toBe(200)
   })
 
-  test('a refused reload leaves the state of the running configuration alone', async () => {
+  test('a rejected reload leaves the state of the running configuration alone', async () => {
     await using gateway = await startGateway(limited(reply('a', 'one')))
     const get = async () => (await fetch(`${gateway.url(8080)}/a`)).status
     expect([await get(), await get()]).toEqual([200, 200])

@@ -13,7 +13,7 @@ const ask = async (url: string, target: string, host: string) => {
 }
 
 describe('the destination', () => {
-  test('is what the client calls the server', async () => {
+  test('is the host the client requests', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(LOOPBACK))
     const { body } = await ask(gateway.url(8080), '/p?q=1', `localhost:${upstream.port}`)
@@ -21,7 +21,7 @@ describe('the destination', () => {
     expect(body.toLowerCase()).toContain(`"host","localhost:${upstream.port}"`)
   })
 
-  test('is the authority of an absolute target, whatever the host field says', async () => {
+  test('is the authority of an absolute target, whatever the Host header says', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(LOOPBACK))
     const { body } = await ask(gateway.url(8080), `http://${upstream.host}/abs`, 'elsewhere.test')
@@ -29,7 +29,7 @@ describe('the destination', () => {
     expect(body).not.toContain('elsewhere')
   })
 
-  test('is what the expression gives', async () => {
+  test('can come from an expression', async () => {
     await using upstream = await startUpstream(echo)
     const target = `{allow: [127.0.0.0/8], target: '"127.0.0.1:" + request.headers["x-port"]'}`
     await using gateway = await startGateway(file(target))
@@ -51,13 +51,13 @@ describe('the destination', () => {
     },
   )
 
-  test('that has no address answers 503', async () => {
+  test('without an address yields a 503', async () => {
     await using gateway = await startGateway(file())
     const { status, body } = await ask(gateway.url(8080), '/', 'nothing.invalid')
     expect([status, body]).toEqual([503, 'backends required DNS resolution which failed'])
   })
 
-  test('CONNECT stays refused', async () => {
+  test('CONNECT remains rejected', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(LOOPBACK))
     const url = gateway.url(8080)
@@ -66,7 +66,7 @@ describe('the destination', () => {
   })
 })
 
-describe('addresses behind the gateway', () => {
+describe('internal addresses', () => {
   test.each([
     '127.0.0.1',
     '127.8.9.10',
@@ -88,7 +88,7 @@ describe('addresses behind the gateway', () => {
     '[fd00:ec2::254]',
     '100.100.100.200',
     '224.0.0.1',
-  ])('%s is refused before any connection', async host => {
+  ])('%s is rejected before any connection', async host => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file())
     const { status, body } = await ask(gateway.url(8080), '/', `${host}:${upstream.port}`)
@@ -98,7 +98,7 @@ describe('addresses behind the gateway', () => {
     expect(upstream.connections).toBe(0)
   })
 
-  test('a range that is allowed allows nothing else', async () => {
+  test('an allowed range allows nothing else', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file('{allow: [127.0.0.1/32]}'))
     expect((await ask(gateway.url(8080), '/', upstream.host)).status).toBe(200)
@@ -106,7 +106,7 @@ describe('addresses behind the gateway', () => {
     expect((await ask(gateway.url(8080), '/', '169.254.169.254')).status).toBe(403)
   })
 
-  test('a connection that was opened for somebody who may is not used by somebody who may not', async () => {
+  test('a connection opened for an allowed request is not reused for a disallowed one', async () => {
     await using upstream = await startUpstream(echo)
     const routes = (allow: string) => `
 binds: [{port: 8080, listeners: [{routes: [
@@ -118,7 +118,7 @@ binds: [{port: 8080, listeners: [{routes: [
   })
 
   test.each(['127.0.0.1', 'localhost'])(
-    'a connection to %s that a backend of the file has opened is not used',
+    'a connection to %s opened by a configured backend is not reused',
     async host => {
       await using upstream = await startUpstream(echo)
       const address = `${host}:${upstream.port}`
@@ -131,12 +131,12 @@ binds: [{port: 8080, listeners: [{routes: [
     },
   )
 
-  test('a range that is none is a finding', async () => {
+  test('an invalid range is a finding', async () => {
     await expect(startGateway(file('{allow: [10.0.0.1]}'))).rejects.toThrow(/GW106 .* is not an address range/)
   })
 })
 
-test('the port is that of the scheme when none is named', async () => {
+test('the port defaults to that of the scheme', async () => {
   await using gateway = await startGateway(file('{allow: ["127.0.0.0/8"]}'))
   const refused = await new Promise<boolean>(resolve => {
     const probe = connect(80, '127.0.0.1', () => resolve(false))

@@ -12,7 +12,7 @@ const secrets = [
   'X-Team-Token',
 ]
 
-test('credentials are not shown, however they are spelt; everything else stays as it came', () => {
+test('redacts credentials in any letter case and keeps everything else unchanged', () => {
   const raw = [...secrets.flatMap(name => [name, 'hunter2']), 'X-Multi', 'a', 'x-multi', 'b', 'Accept', '']
   const shots = new HeadSnapshots(undefined, ['x-team-token'])
   const head = {
@@ -36,7 +36,7 @@ test('credentials are not shown, however they are spelt; everything else stays a
   ])
 })
 
-test('a snapshot is of its moment', () => {
+test('later changes to the headers do not alter a snapshot', () => {
   const headers = new HeaderList(['Set-Cookie', 'session=hunter2'])
   const shot = new HeadSnapshots().response({ status: 204, headers })
   headers.set('x-later', '1')

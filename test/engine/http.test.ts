@@ -39,12 +39,12 @@ routes:${route('any', '{}')}${route('prefix', '{path: {pathPrefix: /foo}}')}${ro
     ['/', { host: 'example.com' }, 'any'],
     ['/named/x', { host: 'www.example.com' }, 'named'],
     ['/other', { host: 'www.example.com' }, 'wild'],
-  ])('%s %o goes to %s', async (path, headers, expected) => {
+  ])('%s %o routes to %s', async (path, headers, expected) => {
     await using gateway = await startGateway(file)
     expect(await get(`${gateway.url(8080)}${path}`, headers)).toBe(expected)
   })
 
-  test('a method counts more than header conditions', async () => {
+  test('a method match takes precedence over header matches', async () => {
     await using gateway = await startGateway(file)
     const response = await fetch(`${gateway.url(8080)}/foo`, { method: 'POST', headers: { 'x-a': '1' } })
     expect(await response.text()).toBe('method')
@@ -52,7 +52,7 @@ routes:${route('any', '{}')}${route('prefix', '{path: {pathPrefix: /foo}}')}${ro
 })
 
 describe('errors', () => {
-  test('no route is 404, no backend 500, a refused connection 503', async () => {
+  test('responds 404 without a route, 500 without a backend and 503 when the connection is refused', async () => {
     await using gateway = await startGateway(`
 gateways: {default: {port: 8080}}
 routes:
@@ -72,7 +72,7 @@ routes:
     ])
   })
 
-  test('a backend that does not answer in time is 504, and its call ends', async () => {
+  test('responds 504 and cancels the upstream call when the backend times out', async () => {
     let left: () => void = () => {}
     const gone = new Promise<void>(resolve => {
       left = resolve
@@ -89,7 +89,7 @@ routes:
     await gone
   })
 
-  test('a gRPC caller reads the error from its own fields', async () => {
+  test('a gRPC client gets the error in gRPC trailers', async () => {
     await using gateway = await startGateway('gateways: {default: {port: 8080}}')
     const response = await fetch(gateway.url(8080), { method: 'POST', headers: { 'content-type': 'application/grpc' } })
     expect([response.status, response.headers.get('grpc-status'), response.headers.get('grpc-message')]).toEqual([
@@ -100,8 +100,8 @@ routes:
   })
 })
 
-describe('what reaches the backend', () => {
-  test('hop-by-hop fields stay behind, all others pass in order with their spelling', async () => {
+describe('the request sent to the backend', () => {
+  test('strips hop-by-hop headers and keeps the order and case of all others', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(
       `frontendPolicies: {http: {http1HeaderCase: preserve}}\n${one(upstream.host)}`,
@@ -122,7 +122,7 @@ describe('what reaches the backend', () => {
     expect(seen.headers[seen.headers.findIndex((h: string) => h.toLowerCase() === 'host') + 1]).toBe('h.test')
   })
 
-  test('names go on in lower case unless the file says otherwise', async () => {
+  test('header names are lowercased unless the config says otherwise', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(one(upstream.host))
     const answer = await rawRequest(
@@ -132,14 +132,14 @@ describe('what reaches the backend', () => {
     expect(JSON.parse(answer.slice(answer.indexOf('{'), answer.lastIndexOf('}') + 1)).headers).toContain('x-mixed')
   })
 
-  test('connections to a backend are kept and used again', async () => {
+  test('backend connections are kept alive and reused', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(one(upstream.host))
     for (let i = 0; i < 20; i++) await (await fetch(gateway.url(8080), { method: 'POST', body: 'x' })).text()
     expect(upstream.connections).toBe(1)
   })
 
-  test('weights share the requests, and a weight of 0 takes none', async () => {
+  test('weights split requests, and a backend with weight 0 gets none', async () => {
     const named = (name: string) => startUpstream((_req, res) => res.end(name))
     await using a = await named('a')
     await using b = await named('b')
@@ -159,20 +159,20 @@ describe('what reaches the backend', () => {
   })
 })
 
-describe('requests that two readers could take for two', () => {
+describe('ambiguous requests', () => {
   test.each([
     ['two Host headers', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n'],
     [
-      'length and chunked',
+      'content-length and chunked',
       'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
-    ['two lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd'],
+    ['two content-lengths', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd'],
     ['a folded field', 'GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n  2\r\n\r\n'],
     ['a space before the colon', 'GET / HTTP/1.1\r\nHost: a\r\nX : 1\r\n\r\n'],
-    ['no host', 'GET / HTTP/1.1\r\nX: 1\r\n\r\n'],
+    ['no Host header', 'GET / HTTP/1.1\r\nX: 1\r\n\r\n'],
     ['a host with a path', 'GET / HTTP/1.1\r\nHost: a/b\r\n\r\n'],
-    ['no HTTP at all', 'hello\r\n\r\n'],
-  ])('%s: 400 and the connection ends', async (_name, bytes) => {
+    ['bytes that are not HTTP', 'hello\r\n\r\n'],
+  ])('%s: responds 400 and closes the connection', async (_name, bytes) => {
     let reached = 0
     await using upstream = await startUpstream((_req, res) => {
       reached++
@@ -185,7 +185,7 @@ describe('requests that two readers could take for two', () => {
 })
 
 describe('bodies', () => {
-  test('a large body passes both ways unchanged, and memory stays flat', async () => {
+  test('a large body passes unchanged in both directions without memory growth', async () => {
     const size = 192 * 1024 * 1024
     const block = randomBytes(1024 * 1024)
     await using upstream = await startUpstream((req, res) => {
@@ -224,7 +224,7 @@ describe('bodies', () => {
     expect(peak - before).toBeLessThan((size * 3) / 4)
   })
 
-  test('a client that leaves ends the call to the backend', async () => {
+  test('a client disconnect cancels the upstream call', async () => {
     let left: () => void = () => {}
     const gone = new Promise<void>(resolve => {
       left = resolve
@@ -243,7 +243,7 @@ describe('bodies', () => {
     await gone
   })
 
-  test('a backend that breaks off in the middle is not passed on as complete', async () => {
+  test('a backend that disconnects mid-body does not yield a complete response', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(200, { 'content-length': '100' })
       res.write('some')
@@ -256,7 +256,7 @@ describe('bodies', () => {
 })
 
 describe('upgrades', () => {
-  test('a switch of protocols joins both sockets', async () => {
+  test('a protocol switch connects both sockets', async () => {
     await using upstream = await startUpstream(echo)
     upstream.server.on('upgrade', (_req, socket) => {
       // The client may be cut off with bytes under way.
@@ -279,7 +279,7 @@ describe('upgrades', () => {
     socket.destroy()
   })
 
-  test('a backend that refuses the switch answers as usual', async () => {
+  test('a backend that declines the upgrade sends a normal response', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(426, { 'content-length': '2' })
       res.end('no')
@@ -315,14 +315,14 @@ function readUntil(socket: import('node:net').Socket, mark: string): Promise<str
   })
 }
 
-describe('responses that a policy reads whole', () => {
+describe('responses buffered by a policy', () => {
   const buffered = (host: string, response: string) =>
     one(
       host,
       `, policies: {buffer: {response: ${response}}, transformations: {response: {set: {x-size: 'string(size(response.body))'}}}}`,
     )
 
-  test('an expression in a header sees the body, which passes unchanged', async () => {
+  test('a header expression can read the body, which passes unchanged', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.write('one,')
       res.end('two')
@@ -332,7 +332,7 @@ describe('responses that a policy reads whole', () => {
     expect([response.headers.get('x-size'), await response.text()]).toEqual(['7', 'one,two'])
   })
 
-  test('a longer one is 502, or streams on with failOpen', async () => {
+  test('an oversized response becomes a 502, or is streamed with failOpen', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.write('x'.repeat(80))
       res.end('y'.repeat(80))

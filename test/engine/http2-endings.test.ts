@@ -15,10 +15,10 @@ const get = fields([':method', 'GET', ':scheme', 'http', ':path', '/', ':authori
 
 /** What makes nghttp2 give a connection up without telling Node, once a GOAWAY has gone. */
 const fatal: readonly (readonly [string, Buffer])[] = [
-  ['DATA without a stream', frame(DATA, 0, 0, nothing)],
-  ['a CONTINUATION of nothing', frame(CONTINUATION, 4, 3, get)],
-  ['a head that is not HPACK', frame(HEADERS, END_STREAM_AND_HEADERS, 3, Buffer.alloc(6, 0xff))],
-  ['a frame over the size', frame(DATA, 0, 1, Buffer.alloc(70_000))],
+  ['DATA on stream 0', frame(DATA, 0, 0, nothing)],
+  ['an unexpected CONTINUATION', frame(CONTINUATION, 4, 3, get)],
+  ['a header block that is not HPACK', frame(HEADERS, END_STREAM_AND_HEADERS, 3, Buffer.alloc(6, 0xff))],
+  ['an oversized frame', frame(DATA, 0, 1, Buffer.alloc(70_000))],
 ]
 
 const toBackend = (port: number, version = 'HTTP/1.1', more = '') =>
@@ -57,7 +57,7 @@ function greet(gateway: TestGateway): Socket {
   return socket.resume()
 }
 
-test.each(fatal)('a client that says goodbye, then sends %s, is let go of', async (_what, bytes) => {
+test.each(fatal)('a client that sends %s after GOAWAY is disconnected', async (_what, bytes) => {
   let arrived = 0
   const port = await startRaw(socket => socket.on('data', () => arrived++))
   const clock = new ManualClock()
@@ -76,7 +76,7 @@ test.each(fatal)('a client that says goodbye, then sends %s, is let go of', asyn
   await closed
 })
 
-test('a client that says goodbye and answers pings gets the rest of its reply', async () => {
+test('a client that answers pings after GOAWAY gets the rest of its response', async () => {
   let finish: (() => void) | undefined
   const port = await startRaw(socket => {
     socket.on('data', () => {
@@ -101,7 +101,7 @@ test('a client that says goodbye and answers pings gets the rest of its reply', 
   expect(head[':status']).toBe(200)
 })
 
-test.each(fatal)('a backend that says goodbye, then sends %s, fails the call', async (_what, bytes) => {
+test.each(fatal)('a backend that sends %s after GOAWAY fails the call', async (_what, bytes) => {
   let requests = 0
   const port = await startRaw(socket => {
     socket.write(frame(SETTINGS, 0, 0, nothing))
@@ -128,8 +128,8 @@ test.each(fatal)('a backend that says goodbye, then sends %s, fails the call', a
     .toBe(503)
 })
 
-describe('a connection of HTTP/2', () => {
-  test('has its idle time between streams, and none while one is open', async () => {
+describe('an HTTP/2 connection', () => {
+  test('applies the idle timeout only while no stream is open', async () => {
     let finish: (() => void) | undefined
     const port = await startRaw(socket => {
       socket.on('data', () => {
@@ -161,7 +161,7 @@ describe('a connection of HTTP/2', () => {
     await closed
   })
 
-  test('leaves nothing in memory when it ends', async () => {
+  test('is freed from memory when it closes', async () => {
     const server = createHttp2()
     let sessionClass: (new () => ServerHttp2Session) | undefined
     server.on('session', session => {

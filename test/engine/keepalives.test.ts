@@ -38,11 +38,11 @@ async function startUpstream(secure: boolean): Promise<number> {
 
 const asked = (seconds: number | undefined) => seconds !== undefined && seconds <= 15
 
-describe.skipIf(process.platform !== 'linux')('probes', () => {
+describe.skipIf(process.platform !== 'linux')('keepalive probes', () => {
   test.each([
     ['plain', false, ''],
     ['TLS', true, ', policies: {backendTLS: {insecure: true}}'],
-  ])('of connections to backends are asked for once for all: %s', async (_, secure, policies) => {
+  ])('are configured once for all backend connections: %s', async (_, secure, policies) => {
     const port = await startUpstream(secure)
     await using gateway = await startGateway(`
       config: {backend: {keepalives: {time: 15s}}}
@@ -53,7 +53,7 @@ describe.skipIf(process.platform !== 'linux')('probes', () => {
       .toSatisfy((all: number[]) => all.length === 1 && all.every(asked))
   })
 
-  test('a backend may have none', async () => {
+  test('can be disabled for one backend', async () => {
     const port = await startUpstream(false)
     await using gateway = await startGateway(`
       binds: [{port: 8080, listeners: [{routes: [{backends: [
@@ -62,7 +62,7 @@ describe.skipIf(process.platform !== 'linux')('probes', () => {
     await expect.poll(() => secondsToProbe('remote', port)).toEqual([undefined])
   })
 
-  test('on both sides of a TCP route', async () => {
+  test('are set on both sides of a TCP route', async () => {
     const port = await startUpstream(false)
     await using gateway = await startGateway(`
       config: {backend: {keepalives: {time: 15s}}}

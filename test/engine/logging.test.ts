@@ -19,7 +19,7 @@ function start(options: Partial<LogOptions> = {}) {
   }
 }
 
-describe('filter', () => {
+describe('log filter', () => {
   test.each([
     ['info', 'info'],
     ['hyper=debug,info,rmcp=warn', 'hyper=debug,rmcp=warn,info'],
@@ -28,7 +28,7 @@ describe('filter', () => {
     ['agentgateway=debug', 'debug'],
     ['info,agentgateway::proxy=trace', 'proxy=trace,info'],
     ['', 'off'],
-  ])('%j reads as %s', (text, shown) => {
+  ])('%j parses as %s', (text, shown) => {
     expect(LogFilter.parse(text).toString()).toBe(shown)
   })
 
@@ -38,7 +38,7 @@ describe('filter', () => {
     ['proxy::upstream::pool', 5],
     ['proxyish', 2],
     ['mcp', 0],
-  ])('the longest module wins: %s', (module, threshold) => {
+  ])('the longest module name wins: %s', (module, threshold) => {
     expect(LogFilter.parse('warn,proxy=info,proxy::upstream=trace,mcp=off').thresholdOf(module)).toBe(threshold)
   })
 
@@ -56,8 +56,8 @@ describe('filter', () => {
   })
 })
 
-describe('lines', () => {
-  test('text: columns by tabs, fields by spaces', () => {
+describe('log lines', () => {
+  test('text: tab-separated columns, space-separated fields', () => {
     const { log, text } = start()
     log.logger('proxy').log('info', 'listening', { address: '0.0.0.0:3000', tls: false })
     log.logger('request').log('info', '', { 'http.path': '/a b', 'http.status': 200 })
@@ -67,7 +67,7 @@ describe('lines', () => {
     )
   })
 
-  test('JSON: one object per line, with the text apart from the fields', () => {
+  test('JSON: one object per line, with the message separate from the fields', () => {
     const { log, text, clock } = start({ format: 'json' })
     clock.advance(12_007)
     log.logger('proxy').child('upstream').log('warn', 'slow\nthing', { ms: 12.5 })
@@ -82,7 +82,7 @@ describe('lines', () => {
   })
 
   test.each(['a\nb=c', '\u001b[2Jx', 'tab\tbed', 'x\u2028y', 'say "hi"', 'back\\slash', ''])(
-    'a value cannot break out of its place: %j',
+    'a value cannot break out of its field: %j',
     value => {
       const { log, text } = start()
       log.logger('request').log('info', value, { agent: value })
@@ -93,7 +93,7 @@ describe('lines', () => {
     },
   )
 
-  test('one write per turn of the event loop', async () => {
+  test('batches lines into one write per event loop turn', async () => {
     const written: string[] = []
     const log = new ProcessLog({ clock: new ManualClock(), format: 'text', sink: { write: t => written.push(t) } })
     for (let i = 0; i < 10; i++) log.logger('m').log('info', String(i))
@@ -103,7 +103,7 @@ describe('lines', () => {
     expect(written[0]?.split('\n')).toHaveLength(11)
   })
 
-  test('a reader that has stopped costs no memory, and learns what it missed', () => {
+  test('a stalled reader costs no memory and later learns how many lines it missed', () => {
     const { log, sink, text } = start()
     const logger = log.logger('m')
     sink.writableLength = 9 * 1024 * 1024
@@ -116,7 +116,7 @@ describe('lines', () => {
   })
 })
 
-test('levels: loggers that exist follow a change at once', () => {
+test('existing loggers follow a level change at once', () => {
   const { log, text } = start({ filter: 'warn' })
   const logger = log.logger('proxy')
   logger.log('info', 'one')

@@ -3,8 +3,8 @@ import { startGateway } from '../helpers/gateway.ts'
 import { startUpstream } from '../helpers/upstream.ts'
 import { ManualClock } from './manual-clock.ts'
 
-describe('a provider that is left out', () => {
-  test('is asked last until its time is over', async () => {
+describe('an evicted provider', () => {
+  test('is tried last until its eviction expires', async () => {
     const asked: string[] = []
     let broken = true
     const provider = (name: string) =>

@@ -85,7 +85,7 @@ function startStream(port: number): Promise<{ readonly reply: Promise<string> }>
   })
 }
 
-test('reloads one after the other fail nobody: kept connections, new ones, TLS, streams, ports that come and go', async () => {
+test('consecutive reloads fail no request: reused and new connections, TLS, streams, changing ports', async () => {
   const [a, b] = [await startBackend('a'), await startBackend('b')]
   await using _first: Upstream = a.upstream
   await using _second: Upstream = b.upstream
@@ -148,7 +148,7 @@ test('reloads one after the other fail nobody: kept connections, new ones, TLS, 
   await expect.poll(sockets).toBe(0)
 })
 
-test('with two workers', async () => {
+test('reloads fail no request with two workers either', async () => {
   await using backend = await startUpstream(echo)
   await using replica = await startReplica(configOf(0, [backend.host, backend.host], false), 2)
   const outcomes = new Set<string>()

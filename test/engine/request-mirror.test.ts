@@ -39,8 +39,8 @@ binds: [{port: 8080, listeners: [{routes: [{
   policies: {requestMirror: {backend: ${mirror}, percentage: ${percentage}}, requestHeaderModifier: {add: {x-route: '1'}}}}]}]}]
 ${more}`
 
-describe('the copy of a request', () => {
-  test('has the head that the backend gets, and no body', async () => {
+describe('a mirrored request', () => {
+  test('has the headers sent to the backend and no body', async () => {
     await using upstream = await startUpstream(echo)
     await using mirror = await recorder()
     await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
@@ -55,7 +55,7 @@ describe('the copy of a request', () => {
     expect(copy.headers).toMatchObject({ 'x-own': '2', 'x-route': '1', 'content-length': '0' })
   })
 
-  test('goes to several services, each with a share of its own', async () => {
+  test('goes to several mirrors, each with its own percentage', async () => {
     await using upstream = await startUpstream(echo)
     await using first = await recorder()
     await using second = await recorder()
@@ -90,7 +90,7 @@ workloads: [{workloadIps: [127.0.0.1], namespace: default, services: {default/m.
     expect((await mirror.next()).method).toBe('GET')
   })
 
-  test('counts as a call of its own in the metrics', async () => {
+  test('counts as a separate call in the metrics', async () => {
     await using upstream = await startUpstream(echo)
     await using mirror = await recorder()
     await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
@@ -99,7 +99,7 @@ workloads: [{workloadIps: [127.0.0.1], namespace: default, services: {default/m.
     await expect.poll(() => gateway.gateway.metrics.render()).toContain(`${series} 1`)
   })
 
-  test('is made for the share of requests that was asked for', async () => {
+  test('is sent for the configured share of requests', async () => {
     await using upstream = await startUpstream(echo)
     await using mirror = await recorder()
     const draws = [0.1, 0.9, 0.29, 0.3]
@@ -113,8 +113,8 @@ workloads: [{workloadIps: [127.0.0.1], namespace: default, services: {default/m.
   })
 })
 
-describe('the request itself', () => {
-  test('waits for no answer of the mirror', async () => {
+describe('the original request', () => {
+  test('does not wait for the mirror’s response', async () => {
     await using upstream = await startUpstream(echo)
     await using mirror = await recorder(false)
     await using gateway = await startGateway(file(upstream.host, `{host: '${mirror.host}'}`))
@@ -122,7 +122,7 @@ describe('the request itself', () => {
     await mirror.next()
   })
 
-  test('leaves nothing open where the answer of the mirror never ends', async () => {
+  test('leaves no connection open when the mirror’s response never ends', async () => {
     const clock = new ManualClock()
     await using upstream = await startUpstream(echo)
     const gone = Promise.withResolvers<void>()
@@ -138,7 +138,7 @@ describe('the request itself', () => {
     await gone.promise
   })
 
-  test('does not care for a mirror that is not there', async () => {
+  test('is not affected by an unreachable mirror', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(upstream.host, `{host: '127.0.0.1:1'}`))
     expect((await fetch(gateway.url(8080))).status).toBe(200)

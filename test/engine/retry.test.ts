@@ -39,29 +39,29 @@ const ask = async (url: string, init?: RequestInit) => {
   return `${response.status} ${await response.text()}`
 }
 
-describe('a call is made again', () => {
-  test('for the codes that are listed, and each repetition is counted for the backend', async () => {
+describe('a call is retried', () => {
+  test('for the listed codes, and each retry is counted for the backend', async () => {
     await using upstream = await flaky(2)
     await using gateway = await startGateway(file(upstream.host, '{attempts: 2, codes: [503]}'))
     expect(await ask(gateway.url(8080))).toBe('200 done')
     expect(upstream.seen.map(s => s.attempt)).toEqual([undefined, '1', '2'])
   })
 
-  test('as often as allowed; then the last answer counts', async () => {
+  test('up to the configured attempts, then the last response is returned', async () => {
     await using upstream = await flaky(9)
     await using gateway = await startGateway(file(upstream.host, '{attempts: 2, codes: [503]}'))
     expect(await ask(gateway.url(8080))).toBe('503 busy')
     expect(upstream.seen).toHaveLength(3)
   })
 
-  test('not for other codes', async () => {
+  test('but not for other codes', async () => {
     await using upstream = await flaky(1)
     await using gateway = await startGateway(file(upstream.host, '{attempts: 2, codes: [502]}'))
     expect(await ask(gateway.url(8080))).toBe('503 busy')
     expect(upstream.seen).toHaveLength(1)
   })
 
-  test('when a condition holds for the response, whatever its status', async () => {
+  test('when a condition matches the response, whatever its status', async () => {
     await using upstream = await flaky(1, (_req, res) => void res.writeHead(200, { 'x-again': 'yes' }).end('later'))
     await using gateway = await startGateway(file(upstream.host, `{condition: 'response.headers["x-again"] == "yes"'}`))
     expect(await ask(gateway.url(8080))).toBe('200 done')
@@ -78,13 +78,13 @@ describe('a call is made again', () => {
     expect(upstream.seen).toHaveLength(calls)
   })
 
-  test('when the connection breaks before an answer', async () => {
+  test('when the connection breaks before a response', async () => {
     await using upstream = await flaky(1, req => void req.socket.destroy())
     await using gateway = await startGateway(file(upstream.host, '{attempts: 1}'))
     expect(await ask(gateway.url(8080), { method: 'POST', body: 'x' })).toBe('200 done')
   })
 
-  test('when a call takes too long, each one by itself', async () => {
+  test('when it times out, with a fresh timeout per attempt', async () => {
     await using upstream = await flaky(1, () => {})
     const clock = new ManualClock()
     const timeout = ', timeout: {backendRequestTimeout: 5s}'
@@ -95,7 +95,7 @@ describe('a call is made again', () => {
     expect(await answer).toBe('200 done')
   })
 
-  test('within the time of the whole request', async () => {
+  test('only within the request timeout', async () => {
     await using upstream = await flaky(99, () => {})
     const clock = new ManualClock()
     const timeout = ', timeout: {backendRequestTimeout: 30s, requestTimeout: 100s}'
@@ -109,7 +109,7 @@ describe('a call is made again', () => {
     expect(upstream.seen).toHaveLength(4)
   })
 
-  test('after a pause', async () => {
+  test('after the backoff', async () => {
     await using upstream = await flaky(1)
     const clock = new ManualClock()
     await using gateway = await startGateway(file(upstream.host, '{codes: [503], backoff: 5s}'), { clock })
@@ -123,8 +123,8 @@ describe('a call is made again', () => {
   })
 })
 
-describe('what is sent again', () => {
-  test('is the body, up to 64 KiB', async () => {
+describe('a retried request', () => {
+  test('includes its body up to 64 KiB', async () => {
     await using upstream = await flaky(1)
     await using gateway = await startGateway(file(upstream.host, '{codes: [503]}'))
     const body = 'x'.repeat(64 * 1024)
@@ -132,7 +132,7 @@ describe('what is sent again', () => {
     expect(upstream.seen.map(s => s.body === body)).toEqual([true, true])
   })
 
-  test('a longer one is sent once, and whole', async () => {
+  test('with a larger body is sent once, complete', async () => {
     await using upstream = await flaky(1)
     await using gateway = await startGateway(file(upstream.host, '{codes: [503]}'))
     const body = 'x'.repeat(64 * 1024 + 1)
@@ -140,7 +140,7 @@ describe('what is sent again', () => {
     expect(upstream.seen.map(s => s.body.length)).toEqual([body.length])
   })
 
-  test('so is one that comes in pieces', async () => {
+  test('with a streamed body is sent once, complete', async () => {
     await using upstream = await flaky(1)
     await using gateway = await startGateway(file(upstream.host, '{codes: [503]}'))
     const body = new ReadableStream({
@@ -154,7 +154,7 @@ describe('what is sent again', () => {
     expect(upstream.seen.map(s => s.body)).toEqual(['one two three', 'one two three'])
   })
 
-  test('goes through the policies of the backend each time, from the same start', async () => {
+  test('runs the backend’s policies each time, starting from the same request', async () => {
     await using upstream = await flaky(1)
     const policies = `{requestHeaderModifier: {add: {x-added: 'a'}}}`
     await using gateway = await startGateway(file(upstream.host, '{codes: [503]}', '', policies))
@@ -163,7 +163,7 @@ describe('what is sent again', () => {
   })
 })
 
-test('a client that leaves during the pause ends it', async () => {
+test('a client disconnect during the backoff cancels the retry', async () => {
   await using upstream = await flaky(1)
   const clock = new ManualClock()
   await using gateway = await startGateway(file(upstream.host, '{codes: [503], backoff: 5s}'), { clock })

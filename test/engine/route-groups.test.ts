@@ -17,8 +17,8 @@ const ask = async (url: string, headers: Record<string, string> = {}) => {
   return `${response.status} ${await response.text()}`
 }
 
-describe('a route that delegates', () => {
-  test('has the request matched again by the routes of the group', async () => {
+describe('a delegating route', () => {
+  test('matches the request again against the routes of the group', async () => {
     const groups = `[{name: g, routes: [${says('a', '/p/a')}, ${says('host', '/p', ', hostnames: [h.test]')}, ${says('other', '/q')}]}]`
     await using gateway = await startGateway(file(`[${to('g', '/p')}]`, groups))
     const url = gateway.url(8080)
@@ -27,7 +27,7 @@ describe('a route that delegates', () => {
     expect(await ask(`${url}/q`)).toBe('404 route not found')
   })
 
-  test('hands its policies on, and narrower ones replace them', async () => {
+  test('passes its policies on, and more specific ones override them', async () => {
     await using upstream = await startUpstream(echo)
     const backend = `backends: [{host: '${upstream.host}'}]`
     const groups = `[{name: g, routes: [
@@ -44,7 +44,7 @@ describe('a route that delegates', () => {
     expect(await seen('/')).toEqual(['x-parent', '1'])
   })
 
-  test('runs no policy when nothing in the group fits', async () => {
+  test('runs no policy when no route of the group matches', async () => {
     const policies = `, policies: {responseHeaderModifier: {set: {x-answer: '1'}}}`
     await using gateway = await startGateway(
       file(`[${to('g', '/', policies)}]`, `[{name: g, routes: [${says('a', '/a')}]}]`),
@@ -53,14 +53,14 @@ describe('a route that delegates', () => {
     expect([response.status, response.headers.get('x-answer')]).toEqual([404, null])
   })
 
-  test('may lead to a group that delegates', async () => {
+  test('can point to a group that delegates again', async () => {
     const groups = `[{name: one, routes: [${to('two', '/x')}]}, {name: two, routes: [${says('deep', '/x/y')}]}]`
     await using gateway = await startGateway(file(`[${to('one')}]`, groups))
     expect(await ask(`${gateway.url(8080)}/x/y`)).toBe('200 deep')
     expect(await ask(`${gateway.url(8080)}/x`)).toBe('404 route not found')
   })
 
-  test('shares its requests by weight', async () => {
+  test('is selected by weight', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('host'))
     const routes = `[{backends: [{routeGroup: g, weight: 1}, {host: '${upstream.host}', weight: 3}]}]`
     const draws = [0.2, 0.3]
@@ -69,7 +69,7 @@ describe('a route that delegates', () => {
     expect([await ask(gateway.url(8080)), await ask(gateway.url(8080))]).toEqual(['200 group', '200 host'])
   })
 
-  test('is rewritten by the prefix that matched in the group', async () => {
+  test('rewrites the prefix matched in the group', async () => {
     await using upstream = await startUpstream(echo)
     const groups = `[{name: g, routes: [{matches: [{path: {pathPrefix: /p/a}}], policies: {urlRewrite: {path: {prefix: /z}}}, backends: [{host: '${upstream.host}'}]}]}]`
     await using gateway = await startGateway(file(`[${to('g', '/p')}]`, groups))
@@ -82,15 +82,15 @@ describe('findings', () => {
     ['an unknown group', `[${to('gg')}]`, `[{name: g, routes: []}]`, /GW204 no route group is named `gg`/],
     ['a group that delegates to itself', `[${to('g')}]`, `[{name: g, routes: [${to('g')}]}]`, /GW210 .*: g → g/],
     [
-      'a cycle over several groups',
+      'a cycle across several groups',
       `[${to('a')}]`,
       `[{name: a, routes: [${to('b')}]}, {name: b, routes: [${to('a')}]}]`,
       /GW210 .*: a → b → a/,
     ],
-    ['a cycle that no route leads to', '[]', `[{name: g, routes: [${to('g')}]}]`, /GW210 .*: g → g/],
-    ['two groups of one name', '[]', '[{name: g, routes: []}, {name: g, routes: []}]', /GW203 two route groups/],
+    ['a cycle that no route reaches', '[]', `[{name: g, routes: [${to('g')}]}]`, /GW210 .*: g → g/],
+    ['two groups with the same name', '[]', '[{name: g, routes: []}, {name: g, routes: []}]', /GW203 two route groups/],
     [
-      'an unknown backend in a group that no route leads to',
+      'an unknown backend in a group that no route reaches',
       '[]',
       '[{name: g, routes: [{backends: [{backend: /nope}]}]}]',
       /GW201 no backend is named/,
@@ -99,13 +99,13 @@ describe('findings', () => {
     await expect(startGateway(file(routes, groups))).rejects.toThrow(finding)
   })
 
-  test('a mistake in a group that many routes lead to is one mistake', async () => {
+  test('a mistake in a shared group is reported once', async () => {
     const config = file(`[${to('g', '/a')}, ${to('g', '/b')}]`, `[{name: g, routes: [${to('g')}]}]`)
     const error = await startGateway(config).catch((e: Error) => e.message)
     expect(String(error).match(/GW210/g)).toHaveLength(1)
   })
 
-  test('many ways through the groups do not multiply the work', async () => {
+  test('many paths through the groups do not multiply the work', async () => {
     const groups = Array.from(
       { length: 30 },
       (_, i) => `{name: g${i}, routes: [${to(`g${i + 1}`, '/a')}, ${to(`g${i + 1}`, '/b')}]}`,

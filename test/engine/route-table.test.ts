@@ -52,7 +52,7 @@ describe('prefixes', () => {
     ['/q?y=2&x=1', 'query'],
     ['/q?x=1&x=2', 'root'],
     ['*', 'root'],
-  ])('%s leads to %s', async (path, route) => {
+  ])('%s matches %s', async (path, route) => {
     await withTable(find => expect(find(path)).toBe(route))
   })
 })
@@ -66,12 +66,12 @@ describe('wildcards', () => {
     ['.com', 'root'],
     ['com', 'root'],
     ['', 'root'],
-  ])('%s leads to %s', async (host, route) => {
+  ])('%s matches %s', async (host, route) => {
     await withTable(find => expect(find('/', host)).toBe(route))
   })
 })
 
-describe('what is looked up is bounded by the configuration', () => {
+describe('the number of lookups is bounded by the config', () => {
   test.each([
     ['slashes', '/'.repeat(60_000), 'localhost', 'slash'],
     ['segments', '/a'.repeat(30_000), 'localhost', 'a'],

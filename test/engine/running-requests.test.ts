@@ -3,7 +3,7 @@ import { systemClock } from '../../src/engine/clock.ts'
 import { startGateway } from '../helpers/gateway.ts'
 import { echo, startUpstream } from '../helpers/upstream.ts'
 
-test('a request that waits for its upstream shows with step, age and config line, and not its query', async () => {
+test('a request waiting for its upstream is listed with step, age and config line, but no query', async () => {
   const arrived = Promise.withResolvers<void>()
   const answer = Promise.withResolvers<void>()
   await using upstream = await startUpstream(async (_, res) => {
@@ -33,7 +33,7 @@ routes:
   await expect.poll(() => gateway.gateway.running.size).toBe(0)
 })
 
-test('one that waits for a policy names the policy and its line', async () => {
+test('a request waiting in a policy is listed with the policy and its line', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(`
 gateways: {default: {port: 8080}}

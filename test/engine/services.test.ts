@@ -54,7 +54,7 @@ const alternating = () => {
 }
 
 describe('endpoints', () => {
-  test('workloads that list the service share its requests; unhealthy ones take none', async () => {
+  test('requests are spread over the service’s workloads, except unhealthy ones', async () => {
     await using a = await named('a')
     await using b = await named('b')
     await using c = await named('c')
@@ -75,14 +75,14 @@ describe('endpoints', () => {
     expect(await text(gateway)).toBe('a')
   })
 
-  test('a workload without addresses is called by its host name', async () => {
+  test('a workload without addresses is called by its hostname', async () => {
     await using a = await named('a')
     const config = file({ workloads: [{ port: a.port, more: ', hostname: localhost' }] })
     await using gateway = await startGateway(config.replace('workloadIps: [127.0.0.1]', 'workloadIps: []'))
     expect(await text(gateway)).toBe('a')
   })
 
-  test('the client’s own host name is kept', async () => {
+  test('the client’s Host header is kept', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file({ workloads: [{ port: upstream.port }] }))
     const seen = JSON.parse(await text(gateway)) as { headers: string[] }
@@ -90,7 +90,7 @@ describe('endpoints', () => {
     expect(seen.headers[at + 1]).toBe(new URL(gateway.url(8080)).host)
   })
 
-  test('the target port of the service holds where a workload names none', async () => {
+  test('the service’s target port applies when a workload sets none', async () => {
     await using a = await named('a')
     const config = file({ workloads: [{ port: a.port }] })
       .replace('"80": 8080', `"80": ${a.port}`)
@@ -99,13 +99,13 @@ describe('endpoints', () => {
     expect(await text(gateway)).toBe('a')
   })
 
-  test('a service without endpoints answers 503', async () => {
+  test('a service without endpoints responds with 503', async () => {
     await using gateway = await startGateway(file({ workloads: [] }))
     const response = await fetch(gateway.url(8080))
     expect([response.status, await response.text()]).toEqual([503, 'no healthy backends'])
   })
 
-  test('a capacity of 0 takes nothing', async () => {
+  test('an endpoint with capacity 0 gets no requests', async () => {
     await using a = await named('a')
     await using b = await named('b')
     const config = file({ workloads: [{ port: a.port, more: ', capacity: 0' }, { port: b.port }] })
@@ -121,12 +121,12 @@ describe('endpoints', () => {
       /GW204 no service is/,
     ],
     ['an unknown port', 'app.example.com, port: 80', 'app.example.com, port: 81', /GW208 .* has no port 81/],
-  ])('%s is found when the file is checked', async (_name, from, to, finding) => {
+  ])('%s is a finding', async (_name, from, to, finding) => {
     const wrong = file({ workloads: [] }).replace(from, to)
     await expect(startGateway(wrong)).rejects.toThrow(finding)
   })
 
-  test('appProtocols decide the version that is spoken', async () => {
+  test('appProtocols selects the HTTP version', async () => {
     await using a = await named('a')
     const config = file({ workloads: [{ port: a.port }], service: ', appProtocols: {"80": Http2}' })
     await using gateway = await startGateway(config)
@@ -134,7 +134,7 @@ describe('endpoints', () => {
     expect((await fetch(gateway.url(8080))).status).toBe(503)
   })
 
-  test('affinity pins a value to an endpoint', async () => {
+  test('session affinity pins a value to an endpoint', async () => {
     await using a = await named('a')
     await using b = await named('b')
     const workloads = [{ port: a.port }, { port: b.port }]
@@ -151,7 +151,7 @@ describe('endpoints', () => {
 describe('health', () => {
   const evicting = (eviction: string, more = '') => `{health: {eviction: ${eviction}${more}}}`
 
-  test('an endpoint that fails is left out for a while', async () => {
+  test('a failing endpoint is evicted for a while', async () => {
     await using a = await named('a')
     await using b = await named('b')
     const clock = new ManualClock()
@@ -166,7 +166,7 @@ describe('health', () => {
     expect(health(gateway)[0]).toMatchObject({ state: 'healthy', health: 0.7 })
   })
 
-  test('each time longer, until it has answered well', async () => {
+  test('each eviction lasts longer until a request succeeds', async () => {
     await using a = await named('a')
     const clock = new ManualClock()
     const config = file({ workloads: [{ port: a.port }], policies: evicting('{duration: 10s}') })
@@ -184,7 +184,7 @@ describe('health', () => {
     expect(await evictedFor()).toBe(10)
   })
 
-  test('it takes so many failures in a row', async () => {
+  test('eviction takes the configured number of consecutive failures', async () => {
     await using a = await named('a')
     const config = file({ workloads: [{ port: a.port }], policies: evicting('{consecutiveFailures: 2}') })
     await using gateway = await startGateway(config, { clock: new ManualClock() })
@@ -198,7 +198,7 @@ describe('health', () => {
     expect(health(gateway)[0]!.state).toBe('evicted')
   })
 
-  test('or a health below the threshold, and it returns with the health that was named', async () => {
+  test('an endpoint below the health threshold is evicted and returns with restoreHealth', async () => {
     await using a = await named('a')
     const clock = new ManualClock()
     const policies = evicting('{healthThreshold: 0.5, restoreHealth: 0.9}')
@@ -212,7 +212,7 @@ describe('health', () => {
     expect(health(gateway)[0]).toMatchObject({ state: 'healthy', health: 0.9 })
   })
 
-  test('when all are left out, they are called all the same', async () => {
+  test('if every endpoint is evicted, they are used anyway', async () => {
     await using a = await named('a')
     await using b = await named('b')
     const config = file({ workloads: [{ port: a.port }, { port: b.port }], policies: evicting('{duration: 60s}') })
@@ -223,7 +223,7 @@ describe('health', () => {
     expect((await fetch(gateway.url(8080))).status).toBe(200)
   })
 
-  test('without the policy nothing is left out, but the score steers', async () => {
+  test('without a health policy nothing is evicted, but the health score affects selection', async () => {
     await using a = await named('a')
     await using b = await named('b')
     const config = file({ workloads: [{ port: a.port }, { port: b.port }] })
@@ -233,7 +233,7 @@ describe('health', () => {
     expect(health(gateway).map(h => h.state)).toEqual(['healthy', 'healthy'])
   })
 
-  test('an expression says what is unhealthy, and a 429 how long', async () => {
+  test('an expression defines unhealthy, and Retry-After of a 429 sets the eviction time', async () => {
     await using a = await startUpstream((_req, res) => void res.writeHead(429, { 'retry-after': '7' }).end())
     const clock = new ManualClock()
     const policies = `{health: {unhealthyExpression: response.code == 429}}`
@@ -246,7 +246,7 @@ describe('health', () => {
     expect(health(gateway)[0]!.state).toBe('healthy')
   })
 
-  test('an empty policy leaves nothing out when nobody says for how long', async () => {
+  test('an empty health policy evicts nothing without a duration', async () => {
     await using a = await named('a')
     const config = file({ workloads: [{ port: a.port }], policies: '{health: {}}' })
     await using gateway = await startGateway(config, { clock: new ManualClock() })
@@ -255,7 +255,7 @@ describe('health', () => {
     expect(health(gateway)[0]).toMatchObject({ state: 'healthy', timesEvicted: 0 })
   })
 
-  test('an endpoint that refuses connections is left out, and a retry meets another one', async () => {
+  test('an endpoint that refuses connections is evicted, and the retry uses another one', async () => {
     await using b = await named('b')
     const config = file({
       workloads: [{ port: 1 }, { port: b.port }],
@@ -267,7 +267,7 @@ describe('health', () => {
     expect(health(gateway).map(h => h.state)).toEqual(['evicted', 'healthy'])
   })
 
-  test('a reload that changes other things keeps it', async () => {
+  test('evictions survive a reload of unrelated settings', async () => {
     await using a = await named('a')
     await using b = await named('b')
     const shape = { workloads: [{ port: a.port }, { port: b.port }], policies: evicting('{duration: 60s}') }

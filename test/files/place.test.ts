@@ -14,51 +14,51 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-describe('the place of a file', () => {
-  test('is the repository around it, from wherever the command runs', () => {
+describe('the root for a file', () => {
+  test('is the enclosing repository, wherever the command runs', () => {
     for (const cwd of ['/', join(folder, 'repo/k'), folder]) {
       expect(placeOf(join(folder, 'repo/k/deep/a.yaml'), cwd).root).toBe(join(folder, 'repo'))
     }
   })
 
-  test('is the current directory without a repository, and the file’s own folder from elsewhere', () => {
+  test('is the working directory without a repository, or the file’s own folder outside of it', () => {
     expect(placeOf('a/b.yaml', folder)).toMatchObject({ root: folder, bounds: true })
     expect(placeOf(join(folder, 'a/b.yaml'), '/')).toMatchObject({ root: join(folder, 'a'), bounds: false })
   })
 })
 
-describe('what leads out of a place', () => {
+describe('detecting paths that leave the root', () => {
   const link = (target: string, name = 'link') => {
     symlinkSync(target, join(folder, 'repo', name))
     return leadsOut(join(folder, 'repo', name), { root: join(folder, 'repo') })
   }
 
   test.each([
-    ['a file beside the repository', '../outside', true],
-    ['a file that is not there yet', '../not-there', true],
+    ['a file next to the repository', '../outside', true],
+    ['a missing file outside the repository', '../not-there', true],
     ['a folder', '..', true],
     ['a device', '/dev/zero', true],
     ['itself', 'link', true],
-    ['a file within', 'k/../inside', false],
-    ['a file within that is not there', 'k/not-there', false],
-    ['below a file', 'inside/below', false],
+    ['a file inside the repository', 'k/../inside', false],
+    ['a missing file inside the repository', 'k/not-there', false],
+    ['a path below a file', 'inside/below', false],
   ])('a link to %s', (_what, target, out) => {
     expect(link(target)).toBe(out)
   })
 
-  test('a file below a folder that is a link, and one behind two links', () => {
+  test('a file below a symlinked folder and one behind two symlinks', () => {
     expect(link('..')).toBe(true)
     expect(leadsOut(join(folder, 'repo/link/not-there'), { root: join(folder, 'repo') })).toBe(true)
     expect(link('link/outside', 'second')).toBe(true)
   })
 
-  test('names that only begin like the place’s', () => {
+  test('names that merely start with the root’s name', () => {
     mkdirSync(join(folder, 'repository'))
     expect(leadsOut(join(folder, 'repository/a'), { root: join(folder, 'repo') })).toBe(true)
     expect(leadsOut(join(folder, 'repo/..a'), { root: join(folder, 'repo') })).toBe(false)
   })
 
-  test('a place that is itself reached through a link bounds what is in it', () => {
+  test('a root reached through a symlink contains its own files', () => {
     symlinkSync('repo', join(folder, 'alias'))
     expect(leadsOut(join(folder, 'alias/inside'), { root: join(folder, 'alias') })).toBe(false)
   })

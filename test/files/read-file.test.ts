@@ -13,7 +13,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 
 const linux = process.platform === 'linux'
 
-test('a regular file is read whole, up to the limit', () => {
+test('reads a regular file completely, up to the limit', () => {
   const path = join(folder, 'a')
   writeFileSync(path, 'x'.repeat(100))
   expect(readRegularFile(path, 100)).toHaveLength(100)
@@ -22,7 +22,7 @@ test('a regular file is read whole, up to the limit', () => {
   expect(readRegularFile(path)).toHaveLength(0)
 })
 
-test('neither a folder nor a sparse file of 20 GB is read', () => {
+test('reads neither a folder nor a sparse file of 20 GB', () => {
   mkdirSync(join(folder, 'd'))
   expect(() => readRegularFile(join(folder, 'd'))).toThrow('directory')
   writeFileSync(join(folder, 'huge'), '')
@@ -31,14 +31,14 @@ test('neither a folder nor a sparse file of 20 GB is read', () => {
   expect(readIfRegular(join(folder, 'huge'))).toBeUndefined()
 })
 
-test.runIf(linux)('a pipe that nobody writes to is refused at once, and so are devices', () => {
+test.runIf(linux)('refuses a pipe without a writer, and devices, at once', () => {
   const pipe = join(folder, 'pipe')
   execFileSync('mkfifo', [pipe])
   for (const path of [pipe, '/dev/zero', '/dev/null', '/dev/tty']) expect(readIfRegular(path)).toBeUndefined()
   expect(() => readRegularFile(pipe)).toThrow('not a regular file')
 })
 
-test.runIf(linux)('a file that says it is empty and goes on for ever ends at the limit', () => {
+test.runIf(linux)('stops at the limit for a file that reports no size', () => {
   // Files of /proc have no size; this one holds more than it is allowed to.
   expect(() => readRegularFile('/proc/self/maps', 100)).toThrow('too large')
   expect(readRegularFile('/proc/self/status').toString()).toContain('Name:')

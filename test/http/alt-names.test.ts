@@ -11,9 +11,9 @@ test.each([
   ['plain ones', ['a.test', 'spiffe://td/a']],
   ['one with a comma', ['DNS:a, URI:spiffe://td/admin, b', 'spiffe://td/a,b']],
   ['one with quotes and backslashes', ['DNS:a", URI:spiffe://td/admin, "', 'spiffe://td/\\"', 'DNS:\\']],
-  ['one with characters that no name has', ['DNS:a\nURI:spiffe://td/admin', 'spiffe://td/\u0001']],
+  ['one with characters that are invalid in names', ['DNS:a\nURI:spiffe://td/admin', 'spiffe://td/\u0001']],
   ['an empty one', ['DNS:', 'b.test']],
-])('names are read as they stand in the certificate: %s', (_name, given) => {
+])('reads names exactly as written in the certificate: %s', (_name, given) => {
   expect(namesOf(...given)).toEqual(
     given.map(name => {
       const kind = name.startsWith('spiffe:') ? 'URI' : 'DNS'
@@ -22,12 +22,12 @@ test.each([
   )
 })
 
-test('a SPIFFE identity is a URI; a host that is called like one has none', () => {
+test('only a URI is a SPIFFE identity, not a DNS name that looks like one', () => {
   expect(spiffeIdOf(namesOf('DNS:spiffe://td/admin', 'spiffe://td/web'))).toBe('spiffe://td/web')
   expect(spiffeIdOf(namesOf('DNS:spiffe://td/admin', 'DNS:a, URI:spiffe://td/admin, b'))).toBeUndefined()
 })
 
-test('what is not of that form ends the names', () => {
+test('stops at the first malformed name', () => {
   expect(altNames('DNS:a.test, DNS:"b, URI:spiffe://td/admin')).toEqual([{ kind: 'DNS', name: 'a.test' }])
   expect(altNames('')).toEqual([])
 })

@@ -15,7 +15,7 @@ describe('an authority from a client', () => {
     ['[::1]:80', '[::1]:80'],
     ['[FE80::A]', '[fe80::a]'],
     ["a!$&'()+;=~b", "a!$&'()+;=~b"],
-  ])('%j reads as %j', (text, read) => expect(readAuthority(text)).toBe(read))
+  ])('%j parses as %j', (text, read) => expect(readAuthority(text)).toBe(read))
 
   test.each([
     'example.com..',
@@ -58,9 +58,9 @@ describe('an authority from a client', () => {
     'é.example',
     // Its lower case is an ASCII `k`.
     '\u212aube.example',
-  ])('%j is none', text => expect(readAuthority(text)).toBeUndefined())
+  ])('%j is invalid', text => expect(readAuthority(text)).toBeUndefined())
 
-  test('costs as much as it is long', () => {
+  test('takes linear time', () => {
     const cost = (length: number) =>
       processorTime(() => {
         for (const part of ['a', 'a.', '.', 'a:', '!', '[', 'a.A']) readAuthority(part.repeat(length / part.length))

@@ -3,7 +3,7 @@ import { CredentialPlaces } from '../../src/auth/credential-places.ts'
 import { HeadSnapshots } from '../../src/engine/head-snapshot.ts'
 import { HeaderList } from '../../src/http/headers.ts'
 
-describe('credentials by the names that everybody uses', () => {
+describe('well-known credential names', () => {
   const places = new CredentialPlaces()
 
   test.each([
@@ -13,9 +13,9 @@ describe('credentials by the names that everybody uses', () => {
     ['/a?X-Amz-Signature=s', '/a?X-Amz-Signature=<redacted>'],
     ['/a?page=2', '/a?page=2'],
     ['/api_key=s', '/api_key=s'],
-  ])('in a query: %s', (path, shown) => expect(places.shown(path)).toBe(shown))
+  ])('are redacted in a query: %s', (path, shown) => expect(places.shown(path)).toBe(shown))
 
-  test('in fields, and in the addresses that fields hold', () => {
+  test('are redacted in headers and in URLs inside headers', () => {
     const fields = [
       'X-Auth-Token',
       's',

@@ -4,8 +4,8 @@ import { formFields } from '../../src/http/form-fields.ts'
 
 const piece = fc.constantFrom('&', '=', '?', 'a', 'bc', '+', '%26', '%3D', '%', '%zz', '%ff', 'é', '\n')
 
-describe('fields of a form', () => {
-  test('are those that URLSearchParams reads', () => {
+describe('form fields', () => {
+  test('match what URLSearchParams reads', () => {
     const text = fc.array(piece).map(parts => parts.join(''))
     const same = fc.property(text, each => {
       expect([...formFields(each)]).toEqual([...new URLSearchParams(each)])

@@ -18,7 +18,7 @@ async function sent(body: IncomingBody): Promise<string> {
   return text
 }
 
-test('memory is free once its bytes have gone, but for what somebody read before and what lies beside other bytes', async () => {
+test('frees memory of sent bytes, unless they were read before or share a buffer with other bytes', async () => {
   const body = new IncomingBody(() => {})
   const [begun, rest] = [read('begun '), read('rest ')]
   const shared = read('more end')

@@ -34,11 +34,11 @@ test.each([
   '::1\n',
   '127.0.0.1\n',
   'localhost',
-])('says of %j what net.isIP says', text => {
+])('agrees with net.isIP on %j', text => {
   expect(ipVersion(text)).toBe(isIP(text))
 })
 
-test('says of any text what net.isIP says', () => {
+test('agrees with net.isIP on any text', () => {
   const piece = fc.constantFrom('0', '1', '01', 'ff', 'ABCD', '12345', '255', '256', ':', '::', '.', '%', 'g')
   const text = fc.array(piece, { maxLength: 20 }).map(pieces => pieces.join(''))
   const groups = fc.array(fc.constantFrom('0', 'f', '1.2.3.4', '', 'ffff'), { maxLength: 10 }).map(all => all.join(':'))

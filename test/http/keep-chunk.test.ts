@@ -4,10 +4,10 @@ import { SseReader } from '../../src/http/sse.ts'
 
 test.each([
   ['one byte', [1], 200_000],
-  ['one byte, now and then a block', [1, 1, 1, 9000], 20_000],
-  ['64 small ones, then a large one', [...Array.from({ length: 64 }, () => 3), 5000], 50_000],
-  ['just below what is small', [4095], 2000],
-])('%s at a time takes few Buffers, and no byte is lost', (_what, sizes, times) => {
+  ['one byte with an occasional block', [1, 1, 1, 9000], 20_000],
+  ['64 small chunks and a large one', [...Array.from({ length: 64 }, () => 3), 5000], 50_000],
+  ['4095 bytes (still small)', [4095], 2000],
+])('%s at a time uses few Buffers and loses no byte', (_what, sizes, times) => {
   const chunks: Buffer[] = []
   const all: Buffer[] = []
   let size = 0
@@ -22,7 +22,7 @@ test.each([
   expect(chunks.length).toBeLessThan(size / 2000 + 200)
 })
 
-test('an event of a million empty lines is one text', () => {
+test('an event with a million empty lines is joined into one text', () => {
   const seen: number[] = []
   const parser = new SseReader(4_000_000, ({ data }) => seen.push(data.length))
   const lines = Buffer.from('data\n'.repeat(1000))

@@ -6,7 +6,7 @@ import { processorTime } from '../helpers/processor-time.ts'
 const by = (rules: Partial<PathRules>, base: PathRules = PATHS_AS_WRITTEN) => pathNormalizer({ ...base, ...rules })
 const safe = pathNormalizer(SAFE_PATHS)
 
-describe('unless the file says otherwise', () => {
+describe('by default', () => {
   test.each([
     ['/', '/'],
     ['/a/b/', '/a/b/'],
@@ -60,7 +60,7 @@ describe('unless the file says otherwise', () => {
   ])('%s is refused', target => expect(() => safe.normalize(target)).toThrow('invalid request: '))
 })
 
-describe('each rule by itself', () => {
+describe('each rule on its own', () => {
   test.each<[Partial<PathRules>, string, string | undefined]>([
     [{}, '//a/../%61%2f%', '//a/../%61%2f%'],
     [{ mergeSlashes: true }, '//a/..//%61', '/a/../%61'],
@@ -82,14 +82,14 @@ describe('each rule by itself', () => {
     else expect(by(rules).normalize(target)).toBe(normal)
   })
 
-  test('only a path with an encoded slash redirects', () => {
+  test('redirects only paths with an encoded slash', () => {
     const { redirects } = by({ encodedSlashes: 'redirect' }, SAFE_PATHS)
     expect(['/a%2fb', '/a%5Cb?x', '/a//b', '/a?b=%2f'].map(redirects)).toEqual([true, true, false, false])
     expect(safe.redirects('/a%2fb')).toBe(false)
   })
 })
 
-test('a normalized path is normal, by whatever rules', () => {
+test('normalizing a normalized path changes nothing, whatever the rules', () => {
   const piece = fc.constantFrom(
     '/',
     '//',
@@ -130,7 +130,7 @@ test('a normalized path is normal, by whatever rules', () => {
   )
 })
 
-test('costs as much as the path is long', () => {
+test('takes linear time', () => {
   const cost = (length: number) =>
     processorTime(() => {
       for (const part of ['/', '/.', '/..', '%2e', '%61', '%2', ';', '/..a', '/a/..', '.', '%2f'])

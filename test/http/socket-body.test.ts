@@ -29,8 +29,8 @@ async function textOf(body: Buffer | Readable | undefined): Promise<string> {
   return text
 }
 
-describe('a body that is read whole', () => {
-  test('is there for everybody afterwards', async () => {
+describe('a buffered body', () => {
+  test('stays available to later readers', async () => {
     const body = new SocketBody(source(['ab', 'cd']), undefined, reading())
     expect(String(await body.buffer(4))).toBe('abcd')
     expect(String(body.bytes)).toBe('abcd')
@@ -39,7 +39,7 @@ describe('a body that is read whole', () => {
     expect(await textOf(body.take())).toBe('abcd')
   })
 
-  test('once for all who ask at the same time, each with a limit of its own', async () => {
+  test('is read once for concurrent readers, each with its own limit', async () => {
     const body = new SocketBody(source(['ab', 'cd']), undefined, reading())
     const [small, large] = await Promise.allSettled([body.buffer(3), body.buffer(4)])
     expect([small.status, large.status]).toEqual(['rejected', 'fulfilled'])
@@ -50,7 +50,7 @@ describe('a body that is read whole', () => {
     [3, 'rejected'],
     [5, 'rejected'],
     [6, 'fulfilled'],
-  ])('read again with a limit of %d after it was too long for 3: %s', async (limit, outcome) => {
+  ])('read again with limit %d after exceeding 3: %s', async (limit, outcome) => {
     const body = new SocketBody(source(['ab', 'cd', 'ef']), undefined, reading())
     await expect(body.buffer(3)).rejects.toMatchObject({ code: 'bodyTooLarge' })
     const [again] = await Promise.allSettled([body.buffer(limit)])
@@ -58,7 +58,7 @@ describe('a body that is read whole', () => {
     expect(await textOf(body.take())).toBe('abcdef')
   })
 
-  test('of a length that is announced as too large is not read at all', async () => {
+  test('with an announced length over the limit is not read at all', async () => {
     let reads = 0
     const from = new Readable({
       read() {
@@ -70,7 +70,7 @@ describe('a body that is read whole', () => {
     expect(reads).toBe(0)
   })
 
-  test('of a client that has left, before or meanwhile, is unreadable', async () => {
+  test('from a client that disconnects, before or during the read, is unreadable', async () => {
     const gone = source(['ab'])
     gone.destroy()
     await expect(new SocketBody(gone, undefined, reading()).buffer(9)).rejects.toMatchObject({ code: 'bodyUnreadable' })
@@ -82,8 +82,8 @@ describe('a body that is read whole', () => {
   })
 })
 
-describe('a body that is sent on after a part of it was read', () => {
-  test('comes whole, in order, and no faster than it is taken', async () => {
+describe('a body forwarded after a partial read', () => {
+  test('arrives complete, in order and with backpressure', async () => {
     let made = 0
     const from = new Readable({
       highWaterMark: 1024,
@@ -104,7 +104,7 @@ describe('a body that is sent on after a part of it was read', () => {
     expect(all.every((byte, i) => byte === (Math.floor(i / 1024) + 1) % 256)).toBe(true)
   })
 
-  test('fails as its source does', async () => {
+  test('fails when its source fails', async () => {
     const from = new Readable({ read() {} })
     from.push('abcdef')
     const body = new SocketBody(from, undefined, reading())
@@ -115,7 +115,7 @@ describe('a body that is sent on after a part of it was read', () => {
   })
 })
 
-test('the client is asked for its body when somebody wants it, and once', async () => {
+test('100 Continue is sent once, when the body is first read', async () => {
   let asked = 0
   const body = new SocketBody(source(['ab']), 2, reading(), () => asked++)
   expect(asked).toBe(0)

@@ -30,11 +30,11 @@ test('joins data lines, keeps ids and forgets event names', () => {
   ])
 })
 
-test('an event without data or without an end is none', () => {
+test('ignores an event without data or without an end', () => {
   expect(one('event: a\nid: 1\n\ndata: x\n')).toEqual([])
 })
 
-test('the cut of the chunks makes no difference', () => {
+test('parses the same however the chunks are split', () => {
   const text = 'event: é\r\ndata: {"a":"\u2028ü€😀"}\r\n\r\nid: 2\rdata: b\r\rdata: c\n\n: x\n\n'
   const bytes = Buffer.from(text)
   const whole = one(text)
@@ -47,7 +47,7 @@ test('the cut of the chunks makes no difference', () => {
   )
 })
 
-test('an event without an end does not fill the memory', () => {
+test('an endless event does not exhaust memory', () => {
   const reader = new SseReader(1000, () => {})
   reader.push(Buffer.from('data: x\n\n'))
   const push = () => reader.push(Buffer.from(`data: ${'x'.repeat(600)}\n`))
@@ -58,7 +58,7 @@ test('an event without an end does not fill the memory', () => {
   expect(() => endless.push(Buffer.alloc(900, 97))).toThrow(GatewayError)
 })
 
-describe('what is written is read back', () => {
+describe('encoded events decode to the same data', () => {
   test('for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary' }), text => {

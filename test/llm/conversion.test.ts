@@ -86,7 +86,7 @@ const chat = {
 }
 
 describe('a chat completions client', () => {
-  test('reaches an Anthropic provider with tools, pictures and results', () => {
+  test('reaches an Anthropic provider with tools, images and tool results', () => {
     const { request, losses } = convert('completions', 'messages', chat)
     expect(JSON.parse(JSON.stringify(request))).toMatchObject({
       model: 'm',
@@ -133,7 +133,7 @@ describe('a chat completions client', () => {
     })
   })
 
-  test('learns what got lost by the path in its own body', () => {
+  test('gets the paths of lost fields in its own body', () => {
     const { losses } = convert('completions', 'messages', {
       ...chat,
       temperature: 1,
@@ -144,12 +144,12 @@ describe('a chat completions client', () => {
     expect(losses.map(({ path }) => path)).toEqual(['seed', 'logit_bias', 'foo'])
   })
 
-  test('may not show a provider what only its own has stored', () => {
+  test('cannot send a provider files stored with another one', () => {
     const body = { messages: [{ role: 'user', content: [{ type: 'file', file: { file_id: 'f' } }] }] }
     expect(() => convert('completions', 'messages', body)).toThrow(Untranslatable)
   })
 
-  test('sees tools, reasoning and usage of an Anthropic reply', () => {
+  test('gets tools, reasoning and usage from an Anthropic response', () => {
     const { body } = reply('completions', 'messages', {
       id: 'msg_1',
       model: 'claude',
@@ -184,7 +184,7 @@ describe('a chat completions client', () => {
     })
   })
 
-  test('sees an Anthropic stream as chunks, with the arguments of an empty call and usage of the start', () => {
+  test('gets an Anthropic stream as chunks, with {} for empty arguments and usage from the start', () => {
     const out = dataOf(
       stream('completions', 'messages', [
         {
@@ -233,7 +233,7 @@ describe('a chat completions client', () => {
         ['contentBlockDelta', { contentBlockIndex: 0, delta: { text: 'x' } }],
       ],
     ],
-  ])('gets no clean end of a %s stream that is cut', (_, provider, events) => {
+  ])('gets an error at the end of a truncated %s stream', (_, provider, events) => {
     const out = dataOf(stream('completions', provider, events))
     expect(out.at(-1)).toMatchObject({ error: { type: 'server_error' } })
     expect(out).not.toContain('[DONE]')
@@ -241,7 +241,7 @@ describe('a chat completions client', () => {
 })
 
 describe('a messages client', () => {
-  test('gets interleaved calls one after the other', () => {
+  test('gets interleaved tool calls one after the other', () => {
     const call = (index: number, rest: object) => ({
       choices: [{ index: 0, delta: { tool_calls: [{ index, ...rest }] } }],
     })
@@ -269,20 +269,20 @@ describe('a messages client', () => {
     expect(out.at(-1)).toEqual({ type: 'message_stop' })
   })
 
-  test('gets an event of its own kind when the stream breaks', () => {
+  test('gets an error event of its own format when the stream breaks', () => {
     const out = stream('messages', 'completions', [{ choices: [{ index: 0, delta: { content: 'x' } }] }])
     expect(out).toContain('event: error\n')
     expect(out).not.toContain('message_stop')
   })
 
-  test('sees a filtered reply as a refusal', () => {
+  test('gets a filtered response as a refusal', () => {
     const { body } = reply('messages', 'completions', {
       choices: [{ message: { content: '' }, finish_reason: 'content_filter' }],
     })
     expect(body.stop_reason).toBe('refusal')
   })
 
-  test('keeps thoughts for Bedrock, with their signature and what is encrypted', () => {
+  test('keeps thinking for Bedrock, including signatures and encrypted parts', () => {
     const thinking = { type: 'thinking', thinking: 'hm', signature: 's' }
     const redacted = { type: 'redacted_thinking', data: 'zzz' }
     const { request } = convert('messages', 'converse', {
@@ -334,7 +334,7 @@ describe('requests for OpenAI', () => {
     ],
   }
 
-  test('have thoughts of earlier turns only where the server takes them', () => {
+  test('include earlier reasoning only where the server accepts it', () => {
     const { request, losses } = convert('messages', 'completions', history)
     expect(request.messages).toContainEqual({ role: 'assistant', content: 'Hello' })
     expect(losses).toEqual([
@@ -350,14 +350,14 @@ describe('requests for OpenAI', () => {
     })
   })
 
-  test('name what the model said before', () => {
+  test('give earlier assistant messages an id', () => {
     const { request } = convert('messages', 'responses', history)
     const content = [{ type: 'output_text', text: 'Hello', annotations: [] }]
     const said = { type: 'message', id: 'msg_1', role: 'assistant', content, status: 'completed' }
     expect(request.input).toContainEqual(said)
   })
 
-  test('have the grammar of a tool where each API wants it', () => {
+  test('put a tool’s grammar where each API expects it', () => {
     const grammar = { syntax: 'lark', definition: 'start: /.+/' }
     const flat = { type: 'custom', name: 'patch', format: { type: 'grammar', ...grammar } }
     const nested = { type: 'custom', custom: { name: 'patch', format: { type: 'grammar', grammar } } }
@@ -368,7 +368,7 @@ describe('requests for OpenAI', () => {
   })
 })
 
-test('a schema for Gemini has its types and sizes as Google writes them, and comes back', () => {
+test('a Gemini schema uses Google’s types and sizes, and converts back', () => {
   const items = { type: 'string', maxLength: 3 }
   const schema = { type: 'object', properties: { type: { type: 'array', items, minItems: 1 } }, exclusiveMinimum: 1 }
   const response_format = { type: 'json_schema', json_schema: { name: 's', schema } }
@@ -424,13 +424,13 @@ describe('a responses client', () => {
     })
   })
 
-  test('is told that history kept elsewhere cannot be sent', () => {
+  test('gets an error when it refers to stored history', () => {
     expect(() => convert('responses', 'messages', { ...body, previous_response_id: 'r' })).toThrow(
       /previous_response_id/,
     )
   })
 
-  test('gets named events, whole texts at their ends, and a complete response', () => {
+  test('gets named events, full texts when they end, and a complete response', () => {
     const text = stream('responses', 'messages', [
       { type: 'message_start', message: { id: 'msg_1', model: 'claude', usage: { input_tokens: 1 } } },
       { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },

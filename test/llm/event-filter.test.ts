@@ -12,8 +12,8 @@ const BEFORE = 'data: {"choices":[{"delta":{"content":"你 \\"usage\\":{"}}],"us
 const USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":1}}\n\n'
 const LAST = 'data: {"choices":[{"delta":{}}],"usage":{"prompt_tokens":1}}\n\ndata: [DONE]\n\n'
 
-describe('a stream whose usage the client did not ask for', () => {
-  test.each(['\n', '\r\n', '\r'])('loses that event and nothing else, however it is cut (%j)', newline => {
+describe('a stream with a usage event the client did not request', () => {
+  test.each(['\n', '\r\n', '\r'])('loses only that event, however it is split (%j)', newline => {
     const to = (text: string): string => text.replaceAll('\n', newline)
     const bytes = Buffer.from(to(BEFORE + USAGE + LAST))
     fc.assert(
@@ -25,12 +25,12 @@ describe('a stream whose usage the client did not ask for', () => {
     )
   })
 
-  test('goes on at once up to its last complete event', () => {
+  test('is forwarded immediately up to the last complete event', () => {
     const events = new EventFilter(() => true)
     expect(events.push(Buffer.from(`${BEFORE}data: {"ch`)).toString()).toBe(BEFORE)
   })
 
-  test('lets through an event that is too large to be held', () => {
+  test('passes an event too large to hold', () => {
     const huge = `data: {"choices":[],"x":"${'x'.repeat(300_000)}"}\n\n`
     const bytes = Buffer.from(huge + USAGE + LAST)
     const chunks = Array.from({ length: Math.ceil(bytes.length / 1000) }, (_, i) =>

@@ -6,7 +6,7 @@ const parse = (text: string | Buffer): JsonBody => JsonBody.parse(Buffer.from(te
 const bytes = (body: JsonBody): string => body.bytes().toString()
 
 describe('a request body', () => {
-  test('is sent as it came when nothing changed', () => {
+  test('is sent unchanged when nothing was modified', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.constantFrom(undefined, 1, '\t'), (value, space) => {
         const source = Buffer.from(JSON.stringify(value, undefined, space))
@@ -15,7 +15,7 @@ describe('a request body', () => {
     )
   })
 
-  test('changes where it was told to and nowhere else', () => {
+  test('changes only where it was modified', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), fc.jsonValue(), (value, key, next) => {
         const body = parse(JSON.stringify(value))
@@ -46,21 +46,21 @@ describe('a request body', () => {
         '{"a":01}',
       ],
     ].flat(),
-  )('is none in %j', text => {
+  )('is rejected for %j', text => {
     expect(JsonBody.parse(Buffer.from(text))).toBeUndefined()
   })
 
-  test('keeps what JavaScript numbers cannot hold', () => {
+  test('keeps numbers beyond JavaScript’s precision', () => {
     const body = parse('{"seed":123456789012345678901234567890,"t":1.0e+00,"model":"a"}')
     body.set('model', 'b')
     expect(bytes(body)).toBe('{"seed":123456789012345678901234567890,"t":1.0e+00,"model":"b"}')
   })
 
-  test('sends a key once that came several times, however it was spelt', () => {
+  test('sends a repeated key once, even when spelled with escapes', () => {
     expect(bytes(parse('{"model":"a","x":1,"model":"b","\\u006dodel":"c"}'))).toBe('{"x":1,"\\u006dodel":"c"}')
   })
 
-  test('has no keys from prototypes', () => {
+  test('inherits no keys from prototypes', () => {
     const body = parse('{"__proto__":{"model":"x"}}')
     expect([body.get('model'), body.has('toString'), body.get('constructor')]).toEqual([undefined, false, undefined])
     body.set('__proto__', { a: 1 })
@@ -75,7 +75,7 @@ describe('a request body', () => {
     expect(bytes(body)).toBe(text.replace('"m"', '"n"'))
   })
 
-  test('can be changed in two ways', () => {
+  test('can be forked and modified separately', () => {
     const first = parse('{"model":"a"}')
     first.set('model', 'b')
     const second = first.fork()

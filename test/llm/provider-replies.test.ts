@@ -40,19 +40,19 @@ const chunk = (delta: JsonObject, finish_reason: string | null = null, more: obj
   choices: [{ index: 0, delta, finish_reason, ...more }],
 })
 
-describe('content that is a list, with thoughts in it (Mistral)', () => {
+describe('list content with thinking parts (Mistral)', () => {
   const content = [
     { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
     { type: 'text', text: 'Hello' },
   ]
-  test('is read whole', () => {
+  test('is read from a complete response', () => {
     const choice = { index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' }
     expect(reply('messages', 'completions', { choices: [choice] }).body.content).toMatchObject([
       { type: 'thinking', thinking: 'hm' },
       { type: 'text', text: 'Hello' },
     ])
   })
-  test('is read in pieces', () => {
+  test('is read from a stream', () => {
     const pieces = [...content.map(piece => chunk({ content: [piece] })), chunk({}, 'stop')]
     const { sent } = stream('messages', 'completions', pieces)
     expect(sent.flatMap(({ delta }) => (delta ? [delta] : []))).toMatchObject([
@@ -63,7 +63,7 @@ describe('content that is a list, with thoughts in it (Mistral)', () => {
   })
 })
 
-test('a call of the oldest kind is none that gets lost', () => {
+test('the deprecated function_call is converted to a tool call', () => {
   const { sent } = stream('messages', 'completions', [
     chunk({ function_call: { name: 'now', arguments: '' } }),
     chunk({ function_call: { arguments: '{"z":1}' } }),
@@ -73,9 +73,9 @@ test('a call of the oldest kind is none that gets lost', () => {
   expect(sent[2]).toMatchObject({ delta: { partial_json: '{"z":1}' } })
 })
 
-describe('items that come at their end only', () => {
+describe('output items without earlier deltas', () => {
   const item = (output_index: number, item: JsonObject) => ({ type: 'response.output_item.done', output_index, item })
-  test('are said, once', () => {
+  test('are emitted exactly once', () => {
     const { sent, text } = stream('messages', 'responses', [
       { type: 'response.created', response: { id: 'r' } },
       item(0, { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'sig' }),
@@ -105,19 +105,19 @@ describe('log probabilities', () => {
   const top_logprobs = [{ token: 'Hé', logprob: -0.5, bytes: [72, 195, 169] }]
   const read = [{ ...tokens[0], top_logprobs }]
 
-  test('of Gemini are those of OpenAI, and back', () => {
+  test('convert from Gemini to OpenAI and back', () => {
     const { body } = reply('completions', 'generateContent', { candidates: [candidate] })
     expect(body.choices).toMatchObject([{ logprobs: { content: read, refusal: null } }])
     expect(reply('generateContent', 'completions', body).body.candidates).toMatchObject([{ logprobsResult: gemini }])
   })
-  test('stand in the text of a response', () => {
+  test('are read from the text of a responses reply', () => {
     const said = { type: 'output_text', text: 'Hé', logprobs: tokens }
     const output = [{ type: 'message', role: 'assistant', content: [said] }]
     const { body } = reply('completions', 'responses', { status: 'completed', output })
     expect(body.choices).toMatchObject([{ logprobs: { content: tokens } }])
     expect(reply('responses', 'completions', body).body.output).toMatchObject([{ content: [said] }])
   })
-  test('come with a stream', () => {
+  test('are streamed', () => {
     const completions = [chunk({ content: 'Hé' }, null, { logprobs: { content: tokens } }), chunk({}, 'stop')]
     const { sent } = stream('responses', 'completions', completions)
     expect(sent.find(({ type }) => type === 'response.output_text.done')).toMatchObject({ logprobs: tokens })
@@ -131,8 +131,8 @@ describe('log probabilities', () => {
   })
 })
 
-describe('sources', () => {
-  test('are named, and what rests on them stays', () => {
+describe('citations', () => {
+  test('are reported as losses, and the cited text is kept', () => {
     const cited = { citationsContent: { content: [{ text: 'So it is.' }], citations: [{ title: 'a' }] } }
     const value = { output: { message: { role: 'assistant', content: [cited] } }, stopReason: 'end_turn' }
     const converse = reply('messages', 'converse', value)
@@ -156,14 +156,14 @@ describe('sources', () => {
       ['contentBlockDelta', { contentBlockIndex: 0, delta: { citation: { title: 'a' } } }],
     ],
     ['content[0].citations', 'messages', { type: 'content_block_delta', index: 0, delta: { type: 'citations_delta' } }],
-  ])('%s is named', (path, provider, event) => {
+  ])('%s is reported as a loss', (path, provider, event) => {
     const begin = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
     const client = provider === 'completions' ? 'messages' : 'completions'
     expect(stream(client, provider, provider === 'messages' ? [begin, event] : [event]).losses).toEqual([path])
   })
 })
 
-test.each(['default', 'priority'])('the tier `%s` is called as each API calls it', tier => {
+test.each(['default', 'priority'])('the service tier `%s` is translated for each API', tier => {
   const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }
   const { body } = reply('messages', 'completions', { choices: [choice], service_tier: tier, usage: {} })
   expect(body.usage).toMatchObject({ service_tier: tier === 'default' ? 'standard' : tier })

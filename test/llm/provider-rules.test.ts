@@ -198,7 +198,7 @@ const RULES: readonly Rule[] = [
   },
 ]
 
-describe('what a provider refuses', () => {
+describe('provider restrictions', () => {
   test.each(RULES)('$rule', ({ from, to, model, body, sent, losses = [] }) => {
     const converted = convert(from, to, body, model)
     expect(converted.request).toMatchObject(sent as object)
@@ -207,7 +207,7 @@ describe('what a provider refuses', () => {
 })
 
 describe('losses', () => {
-  test('are what differs, not what a client writes out', () => {
+  test('include only real changes, not defaults set explicitly', () => {
     const usual = { n: 1, presence_penalty: 0, frequency_penalty: 0, logprobs: false, parallel_tool_calls: true }
     const idle = { store: false, service_tier: 'auto', logit_bias: {} }
     for (const to of ['messages', 'generateContent', 'converse'] as const) {
@@ -215,7 +215,7 @@ describe('losses', () => {
     }
   })
 
-  test('have a place wherever they stood', () => {
+  test('are reported with their path wherever they occur', () => {
     const messages = [
       {
         role: 'system',
@@ -252,14 +252,14 @@ describe('losses', () => {
   })
 })
 
-describe('a tool that takes a text', () => {
+describe('a tool with text input', () => {
   const body = {
     input: 'Patch it',
     tools: [{ type: 'custom', name: 'apply.patch', format: { type: 'text' } }],
   }
   const patch = '*** Begin Patch\n"quoted"\n*** End Patch'
 
-  test('is called with one, though the provider knows JSON only', () => {
+  test('is called with text although the provider supports only JSON', () => {
     const { conversion, request } = convert('responses', 'messages', body)
     expect(request.tools).toMatchObject([{ name: 'apply_patch', input_schema: { required: ['input'] } }])
     const use = { type: 'tool_use', id: 't1', name: 'apply_patch', input: { input: patch } }
@@ -269,7 +269,7 @@ describe('a tool that takes a text', () => {
     ])
   })
 
-  test('also in a stream', () => {
+  test('also works in a stream', () => {
     const { conversion } = convert('responses', 'messages', body)
     const stream = conversion.stream(facts)
     const json = JSON.stringify({ input: patch })

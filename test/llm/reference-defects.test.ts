@@ -20,7 +20,7 @@ function stream(client: ChatFormat, provider: ChatFormat, events: readonly (read
   return events.map(([name, data]) => conversion.push({ name, data: JSON.stringify(data) })).join('') + conversion.end()
 }
 
-test('thinking on Bedrock stays below the limit of tokens, without sampling', () => {
+test('the thinking budget on Bedrock stays below max_tokens, and sampling options are dropped', () => {
   const messages = [{ role: 'user', content: 'Hi' }]
   const asked = { messages, reasoning_effort: 'high', max_tokens: 2000, temperature: 0.5 }
   const { request, losses } = convert('completions', 'converse', asked)
@@ -29,7 +29,7 @@ test('thinking on Bedrock stays below the limit of tokens, without sampling', ()
   expect(losses.map(({ path }) => path)).toEqual(['temperature'])
 })
 
-test('a call without arguments has empty ones in the stream, and no count of tokens is no reason to have no end', () => {
+test('a streamed call without arguments gets {}, and a stream without usage still ends', () => {
   const events = [
     ['messageStart', { role: 'assistant' }],
     ['contentBlockStart', { contentBlockIndex: 0, start: { toolUse: { toolUseId: 't', name: 'now' } } }],
@@ -40,7 +40,7 @@ test('a call without arguments has empty ones in the stream, and no count of tok
   expect(stream('messages', 'converse', events)).toContain('event: message_stop')
 })
 
-test('a refusal is said once', () => {
+test('a refusal is sent only once', () => {
   const at = { output_index: 0, content_index: 0, item_id: 'i' }
   const events = [
     ['', { type: 'response.created', response: { id: 'r' } }],
@@ -54,7 +54,7 @@ test('a refusal is said once', () => {
   expect(text).toContain('"stop_reason":"refusal"')
 })
 
-test('thoughts of earlier turns are no reason to refuse a request for responses', () => {
+test('earlier thinking does not fail a conversion to responses', () => {
   const content = [
     { type: 'thinking', thinking: 'hm', signature: 's' },
     { type: 'text', text: 'Hello' },
@@ -69,14 +69,14 @@ test('thoughts of earlier turns are no reason to refuse a request for responses'
   expect(losses.map(({ path }) => path)).toEqual(['messages[1].content[0]'])
 })
 
-test('a picture from the web for Gemini is a mistake of the request', () => {
+test('an image URL for Gemini is a request error', () => {
   const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
   expect(() => convert('completions', 'generateContent', { messages: [{ role: 'user', content: [image] }] })).toThrow(
     /fetches nothing from the web/,
   )
 })
 
-test('a tool without parameters has an empty schema for Anthropic', () => {
+test('a tool without parameters gets an empty schema for Anthropic', () => {
   const tools = [{ type: 'function', function: { name: 'now' } }]
   const { request } = convert('completions', 'messages', { messages: [{ role: 'user', content: 'Hi' }], tools })
   expect(request.tools).toMatchObject([{ name: 'now', input_schema: { type: 'object' } }])
@@ -101,14 +101,14 @@ function replied(client: ChatFormat, provider: ChatFormat, value: unknown): Json
 describe('a request', () => {
   test.each<[string, ChatFormat, ChatFormat, JsonObject, object]>([
     [
-      'has the choice of a tool where Bedrock reads it',
+      'has the tool choice where Bedrock expects it',
       'completions',
       'converse',
       { messages: [hi], tools: [now], tool_choice: { type: 'function', function: { name: 'now' } } },
       { toolConfig: { toolChoice: { tool: { name: 'now' } } } },
     ],
     [
-      'of a responses client reaches a Claude model',
+      'from a Responses client reaches a Claude model',
       'responses',
       'messages',
       { input: 'Hi', instructions: 'Be brief.' },
@@ -122,7 +122,7 @@ describe('a request', () => {
       { messages: [{ content: [{ cache_control: { type: 'ephemeral' } }] }] },
     ],
     [
-      'and for Bedrock',
+      'keeps its cache points for Bedrock',
       'completions',
       'converse',
       { messages: [{ ...hi, content: [{ type: 'text', text: 'Hi', cache_control: { type: 'ephemeral' } }] }] },
@@ -132,15 +132,15 @@ describe('a request', () => {
     expect(convert(from, to, body).request).toMatchObject(sent)
   })
 
-  test('that goes on from what is stored elsewhere is refused', () => {
+  test('that continues from stored history is rejected', () => {
     expect(() => convert('responses', 'messages', { input: 'Hi', previous_response_id: 'r' })).toThrow(
       /previous_response_id: .*send the whole conversation/,
     )
   })
 })
 
-describe('a reply', () => {
-  test("that was filtered is a refusal for Anthropic's clients, whole and in a stream", () => {
+describe('a response', () => {
+  test('that was filtered becomes a refusal for Anthropic clients, complete or streamed', () => {
     const choice = { index: 0, message: { role: 'assistant', content: '' }, finish_reason: 'content_filter' }
     expect(replied('messages', 'completions', { choices: [choice] })).toMatchObject({ stop_reason: 'refusal' })
     const events = [
@@ -149,7 +149,7 @@ describe('a reply', () => {
     expect(stream('messages', 'completions', events)).toContain('"stop_reason":"refusal"')
   })
 
-  test('keeps reasoning, with its signature', () => {
+  test('keeps reasoning and its signature', () => {
     const message = { role: 'assistant', content: 'Hello', reasoning_content: 'hm', reasoning_signature: 'sig' }
     expect(replied('messages', 'completions', { choices: [{ message, finish_reason: 'stop' }] }).content).toEqual([
       { type: 'thinking', thinking: 'hm', signature: 'sig' },
@@ -157,7 +157,7 @@ describe('a reply', () => {
     ])
   })
 
-  test('has a signature of Gemini on its first call, whatever part had it', () => {
+  test('carries Gemini’s signature on its first tool call, whichever part it came with', () => {
     const parts = [{ text: 'hm', thought: true, thoughtSignature: 'c2ln' }, { functionCall: { name: 'now', args: {} } }]
     const { choices } = replied('completions', 'generateContent', {
       candidates: [{ content: { parts }, finishReason: 'STOP' }],
@@ -196,7 +196,7 @@ describe('an error', () => {
       { message: 'no' },
       { type: 'error', error: { type: 'permission_error', message: 'no' } },
     ],
-  ])('reaches clients of %s from %s with its kind (%i)', (client, provider, status, value, body) => {
+  ])('reaches %s clients from %s with the matching type (%i)', (client, provider, status, value, body) => {
     const conversion = new Conversion(CODECS[client], CODECS[provider])
     expect(conversion.error(status, value).body).toMatchObject(body)
   })
@@ -204,7 +204,7 @@ describe('an error', () => {
   test.each<[ChatFormat, readonly (readonly [string, object])[]]>([
     ['messages', [['error', { type: 'error', error: { type: 'overloaded_error', message: 'busy' } }]]],
     ['converse', [['throttlingException', { message: 'busy' }]]],
-  ])('in a stream of %s ends it', (provider, events) => {
+  ])('in a stream from %s ends it', (provider, events) => {
     const text = stream('completions', provider, events)
     expect(dataOf(text)).toMatchObject([{ error: { message: 'busy' } }])
     expect(text).not.toContain('[DONE]')
@@ -223,7 +223,7 @@ describe('a stream for', () => {
     ['messageStop', { stopReason: 'tool_use' }],
   ] as const
 
-  test('a responses client has named events, whole texts, final items and the ids of the provider', () => {
+  test('a responses client has named events, full texts, final items and the provider’s ids', () => {
     const text = stream('responses', 'converse', events)
     const sent = dataOf(text)
     const names = text.match(/(?<=^event: ).*$/gm)
@@ -240,7 +240,7 @@ describe('a stream for', () => {
     })
   })
 
-  test('an Anthropic client has one block after the other', () => {
+  test('an Anthropic client has one content block after the other', () => {
     const call = (index: number, more: object) => ({ index, ...more })
     const chunk = (delta: object, finish_reason: string | null = null) =>
       ['', { choices: [{ index: 0, delta, finish_reason }] }] as const
@@ -256,7 +256,7 @@ describe('a stream for', () => {
     expect(order.indexOf('content_block_stop 0')).toBeLessThan(order.indexOf('content_block_start 1'))
   })
 
-  test('an OpenAI client has the counts of its start where the end leaves them out', () => {
+  test('an OpenAI client uses the token counts from the start if the end has none', () => {
     const sent = dataOf(
       stream('completions', 'messages', [
         [
@@ -271,7 +271,7 @@ describe('a stream for', () => {
   })
 })
 
-test('a health that was set to zero recovers step by step', () => {
+test('a health score restored at zero recovers gradually', () => {
   const health = new EndpointHealth()
   const rules = { eviction: { duration: 1, restoreHealth: 0 } }
   health.begin()

@@ -143,8 +143,8 @@ function write(format: ChatFormat, events: readonly ChatEvent[]): string {
 
 const pairs = CHAT_FORMATS.flatMap(from => CHAT_FORMATS.map(to => [from, to] as const))
 
-describe('there and back', () => {
-  test.each(pairs)('a whole reply of %s survives as %s', (provider, client) => {
+describe('round trip', () => {
+  test.each(pairs)('a complete response from %s survives as %s', (provider, client) => {
     fc.assert(
       fc.property(anyReply, made => {
         const reply = replyOf(made)
@@ -157,7 +157,7 @@ describe('there and back', () => {
     )
   })
 
-  test.each(pairs)('a stream of %s survives as %s', (provider, client) => {
+  test.each(pairs)('a stream from %s survives as %s', (provider, client) => {
     fc.assert(
       fc.property(anyReply, made => {
         const reply = replyOf(made)
@@ -172,7 +172,7 @@ describe('there and back', () => {
     )
   })
 
-  test.each(CHAT_FORMATS)('a stream of %s that is cut anywhere has no clean end', format => {
+  test.each(CHAT_FORMATS)('a truncated stream from %s never ends cleanly', format => {
     fc.assert(
       fc.property(anyReply, fc.nat(), (made, at) => {
         const raw = rawEvents(format, write(format, eventsOf(replyOf(made))))
@@ -188,7 +188,7 @@ describe('there and back', () => {
   })
 })
 
-describe('whatever a provider sends', () => {
+describe('arbitrary provider events', () => {
   const names = fc.constantFrom(
     'messageStart',
     'contentBlockDelta',
@@ -239,7 +239,7 @@ describe('whatever a provider sends', () => {
     ),
   })
 
-  test.each(pairs)('a stream of %s to %s never throws, and ends once', (provider, client) => {
+  test.each(pairs)('a stream from %s to %s never throws and ends exactly once', (provider, client) => {
     fc.assert(
       fc.property(fc.array(event, { maxLength: 12 }), events => {
         const ends: string[] = []

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { compileRoutes, DEFAULT_ROUTES } from '../../src/llm/route-type.ts'
 
-describe('the kind of a request', () => {
+describe('the route type', () => {
   test.each([
     ['/v1/chat/completions', 'completions'],
     ['/team/v1/chat/completions?api-version=1', 'completions'],
@@ -18,12 +18,12 @@ describe('the kind of a request', () => {
     expect(compileRoutes(DEFAULT_ROUTES)(path)).toBe(type)
   })
 
-  test('is a completion without a map, or without a match', () => {
+  test('defaults to completions without a map or a match', () => {
     expect(compileRoutes(undefined)('/v1/messages')).toBe('completions')
     expect(compileRoutes({ '/v1/messages': 'messages' })('/other')).toBe('completions')
   })
 
-  test('is that of the longest suffix', () => {
+  test('is that of the longest matching suffix', () => {
     const route = compileRoutes({ '*': 'passthrough', tokens: 'detect', count_tokens: 'anthropicTokenCount' })
     expect(route('/v1/messages/count_tokens')).toBe('anthropicTokenCount')
     expect(route('/tokens')).toBe('detect')

@@ -33,8 +33,8 @@ const NEXT: Readonly<Partial<Record<ChatFormat, (reply: JsonObject) => JsonObjec
 }
 const clients = Object.entries(NEXT) as [ChatFormat, (reply: JsonObject) => JsonObject][]
 
-describe("Gemini's signature of a call", () => {
-  test.each(clients)('comes back with the next request of a %s client', (client, next) => {
+describe("Gemini's tool call signature", () => {
+  test.each(clients)('is sent back with the next request of a %s client', (client, next) => {
     const { body } = new Conversion(CODECS[client], CODECS.generateContent).reply(reply, facts)
     const asked = next(JSON.parse(JSON.stringify(body)))
     const again = new Conversion(CODECS[client], CODECS.generateContent)
@@ -47,12 +47,12 @@ describe("Gemini's signature of a call", () => {
     expect(again.losses.list).toEqual([])
   })
 
-  test.each(clients)('is in the stream of a %s client', client => {
+  test.each(clients)('is included in the stream of a %s client', client => {
     const stream = new Conversion(CODECS[client], CODECS.generateContent).stream(facts)
     expect(stream.push({ data: JSON.stringify(reply) }) + stream.end()).toContain('call_r_0__thought__s+/=')
   })
 
-  test('is taken off, and named, before another provider sees it', () => {
+  test('is stripped for another provider and reported as a loss', () => {
     const { body } = new Conversion(CODECS.messages, CODECS.generateContent).reply(reply, facts)
     const other = new Conversion(CODECS.messages, CODECS.completions)
     const sent = other.request(NEXT.messages!(body), { model: 'gpt', stream: false })

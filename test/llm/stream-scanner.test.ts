@@ -34,12 +34,12 @@ function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   return [0, ...places].map((start, i) => bytes.subarray(start, places[i] ?? bytes.length))
 }
 
-describe('usage of a stream', () => {
+describe('usage in a stream', () => {
   test.each([
     ['\n', 'line feeds'],
     ['\r\n', 'CRLF'],
     ['\r', 'carriage returns'],
-  ])('is found wherever the chunks are cut (%j)', newline => {
+  ])('is found however the chunks are split (%j)', newline => {
     const bytes = Buffer.from(COMPLETION.replaceAll('\n', newline))
     fc.assert(
       fc.property(fc.array(fc.nat(bytes.length), { maxLength: 30 }), at => {
@@ -50,7 +50,7 @@ describe('usage of a stream', () => {
     expect(scan([...bytes].map(byte => Buffer.from([byte])))).toEqual(FOUND)
   })
 
-  test('is found in an event without its blank line, or with several data lines', () => {
+  test('is found in an event without a blank line, or with several data lines', () => {
     expect(scan([Buffer.from('data:{"usage":{"prompt_tokens":3}}')])).toMatchObject({ inputTokens: 3 })
     expect(scan([Buffer.from(': hi\nid: 1\ndata: {"usage":\ndata:  {"prompt_tokens":4}}\n\n')])).toMatchObject({
       inputTokens: 4,
@@ -59,14 +59,14 @@ describe('usage of a stream', () => {
 
   test.each([
     ['broken JSON', 'data: {"usage":{"prompt_tokens":3\n\n'],
-    ['counts that are none', 'data: {"usage":{"prompt_tokens":-1,"completion_tokens":"5","total_tokens":1e99}}\n\n'],
+    ['invalid counts', 'data: {"usage":{"prompt_tokens":-1,"completion_tokens":"5","total_tokens":1e99}}\n\n'],
     ['usage that is not an object', 'data: {"usage":[1]}\n\ndata: {"usage":7}\n\n'],
-    ['no stream at all', '<html>"usage":{</html>'],
-  ])('is nothing for %s', (_name, text) => {
+    ['a body that is not a stream', '<html>"usage":{</html>'],
+  ])('is empty for %s', (_name, text) => {
     expect(scan([Buffer.from(text)])).toEqual({})
   })
 
-  test('is kept current, so that a hang-up still counts', () => {
+  test('is updated continuously, so an early disconnect still counts', () => {
     const facts: LlmFacts = { provider: '', streaming: true, requestModel: '' }
     const scanner = new StreamScanner(messages, new UsageRecorder(facts, messages.cache))
     const start = { type: 'message_start', message: { model: 'claude', usage: { input_tokens: 9, output_tokens: 1 } } }
@@ -74,7 +74,7 @@ describe('usage of a stream', () => {
     expect(facts).toMatchObject({ inputTokens: 9, outputTokens: 1, totalTokens: 10, responseModel: 'claude' })
   })
 
-  test('is put together from the parts of a messages stream, cached input included', () => {
+  test('is assembled from the parts of a messages stream, including cached input', () => {
     const usage = { input_tokens: 10, cache_read_input_tokens: 100, cache_creation_input_tokens: 20, output_tokens: 1 }
     const text =
       event({ type: 'message_start', message: { model: 'claude', usage } }, 'message_start') +
@@ -90,7 +90,7 @@ describe('usage of a stream', () => {
     expect(scan([Buffer.from(text)], messages)).toEqual(found)
   })
 
-  test('is found in the last event of a responses stream, also by detection', () => {
+  test('is found in the last event of a responses stream, also with detection', () => {
     const usage = { input_tokens: 3, output_tokens: 4, total_tokens: 7, output_tokens_details: { reasoning_tokens: 2 } }
     const text =
       event({ type: 'response.created', response: { model: 'gpt-5', usage: null } }) +
@@ -100,7 +100,7 @@ describe('usage of a stream', () => {
     expect(scan([Buffer.from(text)], detect)).toEqual(found)
   })
 
-  test('survives an event of many megabytes before it, in bounded memory', () => {
+  test('is found after an event of many megabytes, in bounded memory', () => {
     const filler = Buffer.alloc(64 * 1024, 'a')
     const facts: LlmFacts = { provider: '', streaming: true, requestModel: '' }
     const scanner = new StreamScanner(completions, new UsageRecorder(facts, 'included'))
@@ -117,7 +117,7 @@ describe('usage of a stream', () => {
     expect(most).toBeLessThan(8 * 1024 * 1024)
   })
 
-  test('takes time in proportion to a hostile stream of single bytes', () => {
+  test('takes linear time even for a hostile stream of single bytes', () => {
     const byte = Buffer.from('a')
     const facts: LlmFacts = { provider: '', streaming: true, requestModel: '' }
     const scanner = new StreamScanner(completions, new UsageRecorder(facts, 'included'))

@@ -12,7 +12,7 @@ import { decodeSessionId, encodeSessionId } from '../../src/mcp/session-id.ts'
 const target = fc.stringMatching(/^[a-z0-9]([-.a-z0-9]{0,10}[a-z0-9])?$/)
 
 describe('names', () => {
-  test('of targets come off as they went on', () => {
+  test('lose their target prefix unchanged', () => {
     fc.assert(
       fc.property(target, fc.string(), (where, name) => {
         expect(splitName(prefixName(where, name))).toEqual({ target: where, name })
@@ -30,7 +30,7 @@ describe('names', () => {
     )
   })
 
-  test.each(['', '_x', 'plain', '+x'])('%j names no target', name => {
+  test.each(['', '_x', 'plain', '+x'])('%j has no target', name => {
     expect(splitName(name)).toBeUndefined()
     expect(splitUri(name)).toBeUndefined()
   })
@@ -44,13 +44,13 @@ describe('names', () => {
     'agw__n_1',
     'agw_a_n_99999999999999999',
     1,
-  ])('%j is no id of ours', id => {
+  ])('%j is not a gateway id', id => {
     expect(splitId(id)).toBeUndefined()
   })
 })
 
-describe('an outline', () => {
-  test('finds each value at its place, whatever stands around it', () => {
+describe('a JSON outline', () => {
+  test('finds each value by its path, whatever surrounds it', () => {
     fc.assert(
       fc.property(fc.jsonValue({ depthSize: 'small' }), fc.string(), fc.boolean(), (value, name, pretty) => {
         const message = { jsonrpc: '2.0', before: value, params: { arguments: value, name, after: value }, id: 1 }
@@ -67,20 +67,20 @@ describe('an outline', () => {
     )
   })
 
-  test('refuses nesting that other readers would choke on', () => {
+  test('rejects nesting too deep for other parsers', () => {
     const nested = (depth: number) => Buffer.from(`{"params":${'['.repeat(depth)}${']'.repeat(depth)}}`)
     expect(outlineJson(nested(128)).problem).toBeUndefined()
     expect(outlineJson(nested(129)).problem).toBe('nested too deep')
   })
 
-  test("members deeper down are the tool's own business", () => {
+  test('ignores duplicate members inside tool arguments', () => {
     const text = '{"params":{"arguments":{"a":1,"A":2,"a":3}}}'
     expect(outlineJson(Buffer.from(text)).problem).toBeUndefined()
   })
 })
 
 describe('a message', () => {
-  test('that is no JSON does not come back in the error', () => {
+  test('with invalid JSON is not echoed in the error', () => {
     const read = readMessage(Buffer.from('{"token":"sk-secret"'))
     expect(read).toMatchObject({ kind: 'unreadable' })
     expect(JSON.stringify(read)).not.toContain('sk-secret')
@@ -93,18 +93,18 @@ describe('a message', () => {
     ['{"jsonrpc":"2.0","id":1.5,"method":"x"}', 'unreadable'],
     ['{"jsonrpc":"2.0","id":9007199254740993,"method":"x"}', 'unreadable'],
     ['null', 'unreadable'],
-  ])('%s is a %s', (text, kind) => {
+  ])('%s is parsed as %s', (text, kind) => {
     expect(readMessage(Buffer.from(text)).kind).toBe(kind)
   })
 
-  test('keeps the digits of long numbers when it is written again', () => {
+  test('keeps all digits of long numbers when serialized again', () => {
     const text = '{"a":9223372036854775807,"b":[1.00000000000000000001,"9223372036854775807"],"c":1}'
     expect(JSON.stringify(parseExact(text))).toBe(text)
   })
 })
 
 describe('cursors', () => {
-  test('come back as they were', () => {
+  test('decode to what was encoded', () => {
     fc.assert(
       fc.property(fc.dictionary(target, fc.string(), { minKeys: 1 }), cursors => {
         const map = new Map(Object.entries(cursors))
@@ -113,7 +113,7 @@ describe('cursors', () => {
     )
   })
 
-  test('any text is a cursor or none', () => {
+  test('arbitrary text never throws', () => {
     fc.assert(fc.property(fc.string(), text => decodeCursor(text) === undefined || true))
     expect(encodeCursor(new Map())).toBeUndefined()
   })
@@ -132,7 +132,7 @@ describe('session ids', () => {
   }
   const key = Buffer.alloc(32, 1)
 
-  test('come back as they were', () => {
+  test('decode to what was encoded', () => {
     expect(decodeSessionId(encodeSessionId(state, key), key)).toEqual(state)
   })
 
@@ -140,7 +140,7 @@ describe('session ids', () => {
     expect(encodeSessionId(state, key)).toMatch(/^[\x21-\x7e]+$/)
   })
 
-  test('of another key, a changed one, or any other text are none', () => {
+  test('with another key, a changed character or arbitrary text are rejected', () => {
     const id = encodeSessionId(state, key)
     expect(decodeSessionId(id, Buffer.alloc(32, 2))).toBeUndefined()
     fc.assert(
@@ -153,7 +153,7 @@ describe('session ids', () => {
   })
 })
 
-describe('event ids that pass', () => {
+describe('forwarded event ids', () => {
   const signing = { session: 's', key: Buffer.alloc(32, 1) }
   const stream =
     'id:\nid: a\r\ndata: {"id":1,"x":"id: b"}\n\nevent: id: c\ndata: id\r\rid:d\rdata: i\n\nid: e f\ndata: \n\n'
@@ -163,7 +163,7 @@ describe('event ids that pass', () => {
     return parts.map(part => seal(Buffer.from(part)).toString()).join('')
   }
 
-  test('are sealed wherever the stream is cut, and nothing else changes', () => {
+  test('are sealed however the stream is split, with nothing else changed', () => {
     const whole = sealed(stream, stream.length)
     for (let size = 1; size < stream.length; size++) expect(sealed(stream, size)).toBe(whole)
     expect(whole.replace(/\.[\w-]{16}(?=[\r\n])/g, '')).toBe(stream.replace('id:d', 'id: d'))
@@ -174,7 +174,7 @@ describe('event ids that pass', () => {
   })
 })
 
-describe('introductions', () => {
+describe('merged initialize results', () => {
   const merge = (stateful: boolean) =>
     JSON.parse(
       mergeIntroductions(
@@ -197,7 +197,7 @@ describe('introductions', () => {
       ),
     ).result
 
-  test('promise what any target can do, in the oldest version', () => {
+  test('announce the capabilities of any target and the oldest version', () => {
     const result = merge(true)
     expect(result.protocolVersion).toBe('2025-06-18')
     expect(result.capabilities).toEqual({ tools: { listChanged: true }, resources: { subscribe: true } })
@@ -205,7 +205,7 @@ describe('introductions', () => {
     expect(result.serverInfo.name).toBe('gwctl')
   })
 
-  test('promise nothing unasked without a session', () => {
+  test('announce no unsolicited notifications without a session', () => {
     expect(merge(false).capabilities).toEqual({ tools: {}, resources: {} })
   })
 })

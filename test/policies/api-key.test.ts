@@ -16,13 +16,13 @@ const keys = [
 const bearer = (key: string) => exchange({ headers: ['Authorization', `Bearer ${key}`] })
 
 describe('a known key', () => {
-  test('passes, shows its metadata and leaves the request', async () => {
+  test('passes, exposes its metadata and is removed from the request', async () => {
     const x = bearer('plain-key')
     expect(await run(hooksOf(apiKey, { keys }), x)).toBe('passed')
     expect(x.auth.apiKey).toMatchObject({ user: 'alice', roles: ['a'] })
     expect(x.request.headers.raw).toEqual([])
   })
-  test('may be given by its hash', async () => {
+  test('can be configured by its hash', async () => {
     expect(await run(hooksOf(apiKey, { keys }), bearer('hashed-key'))).toBe('passed')
     expect(await run(hooksOf(apiKey, { keys }), bearer(keyHash))).toBe(WRONG)
   })
@@ -49,14 +49,17 @@ describe('other requests', () => {
     expect([x.auth.apiKey, x.request.headers.has('authorization')]).toEqual([undefined, true])
     expect(await run(hooksOf(apiKey, { keys, mode }), exchange())).toBe(missing)
   })
-  test('strict is the default, and the answer never repeats a key', async () => {
+  test('strict mode is the default, and the response never repeats a key', async () => {
     const answer = await run(hooksOf(apiKey, { keys }), bearer('my-secret'))
     expect(answer).toBe(WRONG)
   })
-  test.each(['PLAIN-KEY', 'plain-key,', 'plain-ke', '__proto__', 'constructor', ''])('%j is not a key', async key => {
-    expect(await run(hooksOf(apiKey, { keys }), bearer(key))).toMatch(/^401/)
-  })
-  test('a key sent twice is refused', async () => {
+  test.each(['PLAIN-KEY', 'plain-key,', 'plain-ke', '__proto__', 'constructor', ''])(
+    '%j is not accepted as a key',
+    async key => {
+      expect(await run(hooksOf(apiKey, { keys }), bearer(key))).toMatch(/^401/)
+    },
+  )
+  test('a key sent twice is rejected', async () => {
     const x = exchange({ headers: ['authorization', 'Bearer plain-key', 'Authorization', 'Bearer plain-key'] })
     expect(await run(hooksOf(apiKey, { keys }), x)).toBe(WRONG)
     const query = exchange({ path: '/?key=other&key=plain-key' })
@@ -72,14 +75,14 @@ test.each([
   [{ keys: [{ key: 'hashed-key' }, { keyHash }] }, 'GW203 keys.1'],
   [{ keys, location: { header: { name: 'a' }, cookie: { name: 'b' } } }, 'GW108 location.cookie'],
   [{}, 'GW103'],
-])('%j is refused, without the key in the message', (bad, finding) => {
+])('%j is rejected, without the key in the message', (bad, finding) => {
   const { findings } = compile(apiKey, bad)
   expect(findings).toEqual([expect.stringContaining(finding)])
   expect(findings.join()).not.toContain('hashed-key')
 })
 
-describe('what is said of a key', () => {
-  test('limits its models, also in the list, and counts in rules, limits and logs', async () => {
+describe('metadata of a key', () => {
+  test('limits its models, even in the model list, and works in rules, limits and logs', async () => {
     await using provider = await startOpenAiServer()
     await using gateway = await startGateway(
       `
@@ -126,7 +129,7 @@ llm:
     expect(gateway.logged.join('')).not.toContain('red-key')
   })
 
-  test('a pattern with a star within is a mistake', () => {
+  test('a model pattern with a star in the middle is an error', () => {
     const { findings } = compile(apiKey, { keys: [{ key: 'k', allowedModels: ['a*b'] }] })
     expect(findings.map(each => each.split(' ').slice(0, 2).join(' '))).toEqual(['GW106 keys.0.allowedModels.0'])
   })

@@ -45,7 +45,7 @@ describe('claims', () => {
   })
 })
 
-test('a narrow level never lifts a wide deny', async () => {
+test('an allow at a narrow level never overrides a deny at a wide one', async () => {
   const cel = createCelCompiler()
   const read = (rules: unknown[]) => {
     const ctx = {
@@ -79,7 +79,7 @@ test('a narrow level never lifts a wide deny', async () => {
   expect(await run(hooks, exchange())).toBe(DENIED)
 })
 
-test('reading the body of the request asks for it', () => {
+test('a rule that reads the request body requests buffering', () => {
   expect(hooksOf(authorization, { rules: [{ deny: 'request.body.size() > 3' }] }).buffersRequest).toBeGreaterThan(0)
   expect(hooksOf(authorization, { rules: [T] }).buffersRequest).toBeUndefined()
 })
@@ -92,6 +92,6 @@ test.each([
   [{ rules: ['request.path'] }, 'GW302 rules.0'],
   [{ rules: ['response.code == 200'] }, 'GW302 rules.0'],
   [{ rules: 'true' }, 'GW101 rules'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(authorization, bad).findings).toEqual([expect.stringContaining(finding)])
 })

@@ -24,13 +24,13 @@ describe('valid credentials', () => {
   test.each([
     ['alice:password', 'alice'],
     ['zoë:agentgateway', 'zoë'],
-  ])('%s pass, show the name and leave the request', async (pair, username) => {
+  ])('%s pass, expose the username and are removed from the request', async (pair, username) => {
     const x = basic(pair)
     expect(await run(hooksOf(basicAuth, { htpasswd }), x)).toBe('passed')
     expect(x.auth.basic).toEqual({ username })
     expect(x.request.headers.raw).toEqual([])
   })
-  test('come from a file, and from another place', async () => {
+  test('can be configured in a file and read from another header', async () => {
     const spec = { htpasswd: { file: '.htpasswd' }, location: { header: { name: 'x-auth' } } }
     const { hooks, findings } = compile(basicAuth, spec, createWorld(), { '.htpasswd': htpasswd })
     expect(findings).toEqual([])
@@ -47,22 +47,22 @@ describe('other requests', () => {
     [':'],
     ['__proto__:password'],
     ['alice:password\0'],
-  ])('%j is refused, optional or not', async pair => {
+  ])('%j is refused, even in optional mode', async pair => {
     for (const mode of ['strict', 'optional']) {
       const x = basic(pair)
       expect(await run(hooksOf(basicAuth, { htpasswd, mode }), x)).toBe(WRONG)
       expect(x.auth.basic).toBeUndefined()
     }
   })
-  test.each(['!!!', 'YWxpY2U6cGFzc3dvcmQ= x', '=', 'é'])('%j, which is not Base64, is refused', async text => {
+  test.each(['!!!', 'YWxpY2U6cGFzc3dvcmQ= x', '=', 'é'])('%j is refused as invalid Base64', async text => {
     const x = exchange({ headers: ['authorization', `Basic ${text}`] })
     expect(await run(hooksOf(basicAuth, { htpasswd }), x)).toBe(WRONG)
   })
-  test('without credentials: strict, the default, refuses, optional passes', async () => {
+  test('missing credentials are refused in strict mode, the default, and pass in optional mode', async () => {
     expect(await run(hooksOf(basicAuth, { htpasswd }), exchange())).toBe(MISSING)
     expect(await run(hooksOf(basicAuth, { htpasswd, mode: 'optional' }), exchange())).toBe('passed')
   })
-  test('credentials sent twice are refused', async () => {
+  test('duplicate credentials are refused', async () => {
     const value = `Basic ${encode('alice:password')}`
     const x = exchange({ headers: ['authorization', value, 'authorization', value] })
     expect(await run(hooksOf(basicAuth, { htpasswd }), x)).toBe(WRONG)
@@ -70,7 +70,7 @@ describe('other requests', () => {
 })
 
 describe('the challenge', () => {
-  test('names the realm', async () => {
+  test('includes the realm', async () => {
     expect((await refusal({ htpasswd }, exchange())).details.headers).toEqual([
       'www-authenticate',
       'Basic realm="Restricted"',
@@ -78,7 +78,7 @@ describe('the challenge', () => {
     const { details } = await refusal({ htpasswd, realm: 'a "b" \\' }, basic('alice:x'))
     expect(details.headers).toEqual(['www-authenticate', 'Basic realm="a \\"b\\" \\\\"'])
   })
-  test('is one of a proxy for Proxy-Authorization', async () => {
+  test('is a proxy challenge for Proxy-Authorization', async () => {
     const location = { header: { name: 'Proxy-Authorization', prefix: 'Basic ' } }
     const error = await refusal({ htpasswd, authorizationLocation: location }, exchange())
     expect(error.status).toBe(407)
@@ -91,7 +91,7 @@ test.each([
   [{ htpasswd, realm: 'a\r\nb' }, 'GW106 realm'],
   [{ htpasswd, mode: 'permissive' }, 'GW104 mode'],
   [{}, 'GW103'],
-])('%j is refused, without the password in the message', (bad, finding) => {
+])('%j is rejected, without the password in the message', (bad, finding) => {
   const { findings } = compile(basicAuth, bad)
   expect(findings).toEqual([expect.stringContaining(finding)])
   expect(findings.join()).not.toContain('hunter2')

@@ -43,18 +43,18 @@ test.each([
   expect(asked).toEqual(limits)
 })
 
-test('a body that is in memory already keeps to the limit', async () => {
+test('the limit also applies to a body already in memory', async () => {
   const x = exchange({ method: 'POST', body: 'x'.repeat(11) })
   expect(await run(hooksOf(buffer, { request: { maxBytes: 10 } }), x)).toBe('413: request body too large')
 })
 
-test('upgrades are left alone', async () => {
+test('upgrades are not buffered', async () => {
   const { x, asked } = coming(99, undefined, ['upgrade', 'websocket'])
   expect(await run(hooksOf(buffer, { request: { maxBytes: 10 } }), x)).toBe('passed')
   expect(asked).toEqual([])
 })
 
-test('a client that leaves is not taken for a long body', async () => {
+test('a client disconnect is not mistaken for an oversized body', async () => {
   const { x } = coming(5, undefined)
   x.body.buffer = async () => {
     throw new GatewayError('bodyUnreadable')
@@ -65,6 +65,6 @@ test('a client that leaves is not taken for a long body', async () => {
 test.each([
   [{ request: { maxBytes: '10 MB' } }, 'GW106 request.maxBytes'],
   [{ request: { failureMode: 'open' } }, 'GW104 request.failureMode'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(buffer, bad).findings).toEqual([expect.stringContaining(finding)])
 })

@@ -22,7 +22,7 @@ async function preflight(spec: object, origin: string, headers: readonly string[
 }
 
 describe('preflight', () => {
-  test('is answered with 200 and everything the browser needs', async () => {
+  test('gets 200 and all headers the browser needs', async () => {
     const reply = await preflight(strict, 'https://app.example.com')
     expect(reply.status).toBe(200)
     expect(fields(reply.headers)).toEqual([
@@ -35,12 +35,12 @@ describe('preflight', () => {
     ])
   })
 
-  test('of another origin is answered with 200 and nothing', async () => {
+  test('from another origin gets 200 without CORS headers', async () => {
     const reply = await preflight(strict, 'https://evil.com')
     expect([reply.status, reply.headers]).toEqual([200, []])
   })
 
-  test('`*` answers with what was asked for', async () => {
+  test('`*` echoes the requested values', async () => {
     const reply = await preflight(open, 'https://a.com', ['Access-Control-Request-Headers', 'X-A, x-b'])
     expect(fields(reply.headers)).toEqual([
       'access-control-allow-origin: https://a.com',
@@ -49,13 +49,13 @@ describe('preflight', () => {
     ])
   })
 
-  test('a literal `*` is only sent without credentials', async () => {
+  test('a literal `*` is sent only without credentials', async () => {
     expect(fields((await preflight(open, 'https://a.com')).headers)).toContain('access-control-allow-headers: *')
     const withCredentials = await preflight({ ...open, allowCredentials: true }, 'https://a.com')
     expect(fields(withCredentials.headers).join()).not.toContain('allow-headers')
   })
 
-  test('any other OPTIONS of an allowed origin is answered too, of another origin it is not', async () => {
+  test('other OPTIONS requests are answered for an allowed origin only', async () => {
     const from = (origin: string) => exchange({ method: 'OPTIONS', headers: ['Origin', origin] })
     expect(await run(hooksOf(cors, strict), from('https://app.example.com'))).toMatchObject({ status: 200 })
     expect(await run(hooksOf(cors, strict), from('https://evil.com'))).toBe('passed')
@@ -63,7 +63,7 @@ describe('preflight', () => {
 })
 
 describe('other requests', () => {
-  test('pass, and their replies name the origin', async () => {
+  test('pass, and their responses name the origin', async () => {
     const x = exchange({ headers: ['origin', 'https://app.example.com'] })
     expect(await run(hooksOf(cors, strict), x)).toBe('passed')
     expect(fields(x.queuedHeaders)).toEqual([
@@ -73,7 +73,7 @@ describe('other requests', () => {
     ])
   })
 
-  test('without Origin nothing happens', async () => {
+  test('are unaffected without an Origin header', async () => {
     const x = exchange({ method: 'OPTIONS' })
     expect(await run(hooksOf(cors, strict), x)).toBe('passed')
     expect(x.queuedHeaders).toEqual([])
@@ -111,7 +111,7 @@ describe('other requests', () => {
     expect(x.queuedHeaders.length > 0).toBe(allowed)
   })
 
-  test('the opaque origin `null` never gets credentials', async () => {
+  test('the opaque origin `null` is never allowed credentials', async () => {
     const asked = async (spec: object) => {
       const x = exchange({ headers: ['origin', 'null'] })
       await run(hooksOf(cors, spec), x)
@@ -129,11 +129,11 @@ test.each([
   ['http://localhost:*', 'GW106'],
   ['https://*.a.*.com', 'GW106'],
   ['null', 'GW106'],
-])('the origin %s, which could never match, is a finding', (origin, code) => {
+])('the origin %s can never match and is a finding', (origin, code) => {
   expect(compile(cors, { allowOrigins: [origin] }).findings[0]).toMatch(code)
 })
 
-test('header names that would break the reply are findings', () => {
+test('invalid header and method names are findings', () => {
   const { findings } = compile(cors, { allowHeaders: ['a\r\nset-cookie: b'], allowMethods: ['get x'] })
   expect(findings.map(f => f.split(' ').slice(0, 2).join(' '))).toEqual([
     'GW106 allowHeaders.0',

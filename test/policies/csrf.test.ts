@@ -35,7 +35,7 @@ test.each<[string, readonly string[], RegExp]>([
   expect(await run(hooks, x)).toMatch(expected)
 })
 
-test('what counts is the request as it came', async () => {
+test('checks the original request, not a modified one', async () => {
   const x = exchange({ method: 'POST', headers: ['origin', 'http://evil.com'] })
   x.request.authority = 'evil.com'
   x.request.method = 'GET'
@@ -48,11 +48,11 @@ test.each([
   [{ additionalOrigins: ['https://a.com/'] }, 'GW106 additionalOrigins.0'],
   [{ additionalOrigins: [] }, 'GW109 additionalOrigins'],
   [{ additionalOrigins: Array(17).fill('https://a.com') }, 'GW109 additionalOrigins'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(csrf, bad).findings).toEqual([expect.stringContaining(finding)])
 })
 
-test('the log and the trace are told what was foreign, the body does not change', async () => {
+test('the log and trace name the mismatch, the response body does not', async () => {
   const bare = hooksOf(csrf, {})
   const refused = async (headers: readonly string[]) => {
     try {

@@ -9,7 +9,7 @@ test.each([
   ['duration("1s")', 1000],
   ['int(request.headers["x-ms"])', 75],
   ['"9000h"', 2 ** 31 - 1],
-])('%s holds the request back for %i ms', async (duration, ms) => {
+])('%s delays the request by %i ms', async (duration, ms) => {
   const world = createWorld()
   const hooks = hooksOf(delay, { duration }, world)
   let over = false
@@ -25,13 +25,13 @@ test.each([
 })
 
 test.each(['0s', '-5', 'request.method', 'request.headers["x-none"]', 'request.startTime'])(
-  '%s is no delay',
+  '%s adds no delay',
   duration => {
     expect(hooksOf(delay, { duration }).request!(exchange())).toBeUndefined()
   },
 )
 
-test('ends when the client leaves, and leaves no timer', async () => {
+test('a client disconnect ends the delay and its timer', async () => {
   const world = createWorld()
   const x = exchange()
   const waiting = hooksOf(delay, { duration: '1h' }, world).request!(x)
@@ -46,6 +46,6 @@ test.each([
   [{ duration: 5 }, 'GW101'],
   [{ duration: '2 sec' }, 'GW301'],
   [{ duration: 'true' }, 'GW302'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(delay, bad).findings).toEqual([expect.stringContaining(finding)])
 })

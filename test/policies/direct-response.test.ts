@@ -7,7 +7,7 @@ async function reply(spec: object, given: Given = {}): Promise<Reply> {
   return (await run(hooksOf(directResponse, spec), exchange(given))) as Reply
 }
 
-test('answers with status and body, without a content type', async () => {
+test('responds with status and body, without a content type', async () => {
   expect(await reply({ status: 404, body: 'Not found!' })).toMatchObject({
     status: 404,
     body: 'Not found!',
@@ -21,11 +21,11 @@ test.each([
   ['{"a": request.path, "n": 9007199254740993}', '{"a":"/","n":9007199254740993}'],
   ['[1, true, null]', '[1,true,null]'],
   ['b"\\x01\\x02"', '\x01\x02'],
-])('the body may be computed: %s', async (bodyExpression, body) => {
+])('the body can be an expression: %s', async (bodyExpression, body) => {
   expect(String((await reply({ status: 200, bodyExpression })).body)).toBe(body)
 })
 
-test('a body that cannot be computed is an error, a header is left out', async () => {
+test('a failing body expression is an error, a failing header is omitted', async () => {
   const bodyExpression = 'request.headers["x-none"]'
   expect(await run(hooksOf(directResponse, { status: 200, bodyExpression }), exchange())).toMatch(
     /^500: failed to apply/,
@@ -35,12 +35,12 @@ test('a body that cannot be computed is an error, a header is left out', async (
   expect(fields((await reply({ status: 200, headers }, given)).headers)).toEqual(['x-a: 1', 'x-c: v'])
 })
 
-test('no expression can start another header', async () => {
+test('an expression cannot inject another header', async () => {
   const spec = { status: 200, headers: { 'x-a': 'request.path.replace("_", "\\r\\n")', 'x-b': '"ok"' } }
   expect(fields((await reply(spec, { path: '/a_set-cookie:b' })).headers)).toEqual(['x-b: ok'])
 })
 
-test('reading the body of the request asks for it', () => {
+test('a body expression that reads the request body requests buffering', () => {
   expect(hooksOf(directResponse, { status: 200, bodyExpression: 'request.body' }).buffersRequest).toBeGreaterThan(0)
   expect(hooksOf(directResponse, { status: 200, bodyExpression: 'request.path' }).buffersRequest).toBeUndefined()
 })
@@ -58,10 +58,10 @@ describe('conditional', () => {
     [{ method: 'POST', path: '/a' }, 405],
     [{ path: '/a' }, 200],
     [{ path: '/b' }, 404],
-  ])('%j gets the first entry that holds: %i', async (given, status) => {
+  ])('%j gets the first matching entry: %i', async (given, status) => {
     expect((await reply(spec, given)).status).toBe(status)
   })
-  test('no entry that holds: the request goes on', async () => {
+  test('the request passes when no entry matches', async () => {
     const hooks = hooksOf(directResponse, { conditional: [{ condition: 'false', status: 200 }] })
     expect(await run(hooks, exchange())).toBe('passed')
   })
@@ -83,6 +83,6 @@ test.each<[object, string[]]>([
   [{ conditional: [{ status: 200 }, entry] }, ['GW111 conditional.0']],
   [{ conditional: [{ condition: 'true' }] }, ['GW103 conditional.0']],
   [{ conditional: [{ condition: '1', status: 200 }] }, ['GW302 conditional.0.condition']],
-])('%j is refused', (bad, findings) => {
+])('%j is rejected', (bad, findings) => {
   expect(compile(directResponse, bad).findings).toEqual(findings.map(f => expect.stringContaining(f)))
 })

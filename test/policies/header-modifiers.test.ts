@@ -14,7 +14,7 @@ describe('requestHeaderModifier', () => {
     expect(x.received.headers.has('x-remove')).toBe(true)
   })
 
-  test('setting `host` changes the authority, removing it does not', async () => {
+  test('setting `host` changes the authority, removing it has no effect', async () => {
     const x = exchange({ authority: 'a.com', headers: ['host', 'a.com'] })
     await run(hooksOf(requestHeaderModifier, { remove: ['Host'] }), x)
     expect([x.request.authority, x.authorityFixed]).toEqual(['a.com', false])
@@ -22,7 +22,7 @@ describe('requestHeaderModifier', () => {
     expect([x.request.authority, x.authorityFixed]).toEqual(['b.com:81', true])
   })
 
-  test('text beyond ASCII goes out as UTF-8', async () => {
+  test('non-ASCII text is sent as UTF-8', async () => {
     const x = exchange()
     await run(hooksOf(requestHeaderModifier, { set: { 'x-a': 'Zoë ✓' } }), x)
     expect(Buffer.from(x.request.headers.get('x-a')!, 'latin1').toString('utf8')).toBe('Zoë ✓')
@@ -39,12 +39,12 @@ describe('requestHeaderModifier', () => {
     [{ set: { host: 'a b' } }, 'GW111 set.host'],
     [{ add: [{ name: 'a', value: 'b' }] }, 'GW101 add'],
     [{ ad: {} }, 'GW102 ad'],
-  ])('%j is refused', (bad, finding) => {
+  ])('%j is rejected', (bad, finding) => {
     expect(compile(requestHeaderModifier, bad).findings).toEqual([expect.stringContaining(finding)])
   })
 })
 
-test('responseHeaderModifier changes replies, whoever made them', async () => {
+test('responseHeaderModifier changes any response, including generated ones', async () => {
   const x = exchange()
   const hooks = hooksOf(responseHeaderModifier, spec)
   x.response = { status: 403, headers: new HeaderList(['X-Remove', '1', 'x-set', 'old']) }

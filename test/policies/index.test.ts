@@ -5,7 +5,7 @@ import { frontendPolicies, responseOrder, targetPolicyFields, trafficPolicies } 
 const all: readonly AnyPolicy[] = trafficPolicies
 const names = all.map(policy => policy.name)
 
-test('a name stands for one policy', () => {
+test('policy names are unique', () => {
   expect(new Set(names).size).toBe(names.length)
   expect(new Set(frontendPolicies.map(policy => policy.name)).size).toBe(frontendPolicies.length)
 })
@@ -27,11 +27,11 @@ test.each([
   expect(names.indexOf(first)).toBeLessThan(names.indexOf(second))
 })
 
-test('responses are changed by policies that exist', () => {
+test('the response order lists only existing policies', () => {
   expect(responseOrder.filter(name => !names.includes(name))).toEqual([])
 })
 
-test('what stands on a target is what policies say of themselves', () => {
+test('target fields match the policies that declare them', () => {
   const declared = all.filter(policy => policy.attach.includes('target')).map(policy => policy.name)
   expect(Object.keys(targetPolicyFields).sort()).toEqual(declared.sort())
 })

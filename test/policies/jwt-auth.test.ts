@@ -23,7 +23,7 @@ const bearer = (token: string) => exchange({ headers: ['Authorization', `Bearer 
 const DENIED = '401: authentication failure: '
 const INVALID = `${DENIED}the token is invalid or malformed: `
 
-describe('a token that is written otherwise than its issuer wrote it', () => {
+describe('a token that differs from the issuer’s exact encoding', () => {
   /** The same bytes with one of the bits changed that stand behind the last byte. */
   const otherEnd = (part: string) => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
@@ -32,15 +32,18 @@ describe('a token that is written otherwise than its issuer wrote it', () => {
   const parts = (token: string) => token.split('.') as [string, string, string]
 
   test.each<[string, (header: string, claims: string, signature: string) => string]>([
-    ['padding behind the signature', (h, c, s) => `${h}.${c}.${s}==`],
-    ['padding behind the claims', (h, c, s) => `${h}.${c}=.${s}`],
-    ['other bits at the end of the signature', (h, c, s) => `${h}.${c}.${otherEnd(s)}`],
-    ['a character between', (h, c, s) => `${h}.${c}.${s.slice(0, 9)}!${s.slice(9)}`],
-    ['the other alphabet', (h, c, s) => `${h}.${c}.${s.replace(/[-_]/g, sign => (sign === '-' ? '+' : '/'))}+`],
-    ['white space', (h, c, s) => `${h}.${c}. ${s}`],
+    ['padding after the signature', (h, c, s) => `${h}.${c}.${s}==`],
+    ['padding after the claims', (h, c, s) => `${h}.${c}=.${s}`],
+    ['different trailing bits in the signature', (h, c, s) => `${h}.${c}.${otherEnd(s)}`],
+    ['an invalid character in the signature', (h, c, s) => `${h}.${c}.${s.slice(0, 9)}!${s.slice(9)}`],
+    [
+      'the standard base64 alphabet',
+      (h, c, s) => `${h}.${c}.${s.replace(/[-_]/g, sign => (sign === '-' ? '+' : '/'))}+`,
+    ],
+    ['whitespace', (h, c, s) => `${h}.${c}. ${s}`],
     ['a fourth part', (h, c, s) => `${h}.${c}.${s}.`],
     ['no signature', (h, c) => `${h}.${c}.`],
-  ])('%s: refused', async (_, change) => {
+  ])('%s is refused', async (_, change) => {
     for (const signer of [ec, ed]) {
       const token = await signer.sign({ sub: 'alice' })
       expect(await run(hooksOf(jwtAuth, spec()), bearer(token))).toBe('passed')
@@ -50,17 +53,20 @@ describe('a token that is written otherwise than its issuer wrote it', () => {
 })
 
 describe('a valid token', () => {
-  test.each(['RS256', 'ES256', 'EdDSA'])('of %s passes, shows its claims and leaves the request', async algorithm => {
-    const signer = [rsa, ec, ed].find(each => each.algorithm === algorithm)!
-    const token = await signer.sign({ sub: 'alice', roles: ['a'] })
-    const x = bearer(token)
-    expect(await run(hooksOf(jwtAuth, spec()), x)).toBe('passed')
-    expect(x.auth.jwt).toMatchObject({ sub: 'alice', roles: ['a'] })
-    expect(x.auth.rawToken).toBe(token)
-    expect(x.request.headers.raw).toEqual(['X-Other', '1'])
-  })
+  test.each(['RS256', 'ES256', 'EdDSA'])(
+    'with %s passes, exposes its claims and is removed from the request',
+    async algorithm => {
+      const signer = [rsa, ec, ed].find(each => each.algorithm === algorithm)!
+      const token = await signer.sign({ sub: 'alice', roles: ['a'] })
+      const x = bearer(token)
+      expect(await run(hooksOf(jwtAuth, spec()), x)).toBe('passed')
+      expect(x.auth.jwt).toMatchObject({ sub: 'alice', roles: ['a'] })
+      expect(x.auth.rawToken).toBe(token)
+      expect(x.request.headers.raw).toEqual(['X-Other', '1'])
+    },
+  )
 
-  test('is verified once; the second time needs no waiting', async () => {
+  test('is verified once, and the next use is synchronous', async () => {
     const world = createWorld()
     const hooks = hooksOf(jwtAuth, spec(), world)
     const token = await rsa.sign({ sub: 'alice' })
@@ -72,7 +78,7 @@ describe('a valid token', () => {
     expect(await run(hooks, bearer(token))).toBe(`${INVALID}it has expired`)
   })
 
-  test('may use any algorithm of its key', async () => {
+  test('can use any algorithm of its key', async () => {
     const pss = await createSigner('pss', 'PS512')
     expect(await run(hooksOf(jwtAuth, spec({ jwks: keySet(pss) })), bearer(await pss.sign({})))).toBe('passed')
   })
@@ -86,7 +92,7 @@ describe('a valid token', () => {
     ],
     ['cookie', { cookie: { name: 'session' } }, { headers: ['cookie', 'a=1; session=TOKEN; b=2'] }, 'a=1; b=2'],
     ['header', { header: { name: 'X-Token' } }, { headers: ['x-token', 'TOKEN'] }, undefined],
-  ])('is read from a %s and taken out of it', async (_place, location, given, left) => {
+  ])('is read from a %s and removed from it', async (_place, location, given, left) => {
     const token = await rsa.sign({ sub: 'bob' })
     const filled = JSON.parse(JSON.stringify(given).replace('TOKEN', token))
     const x = exchange(filled)
@@ -95,7 +101,7 @@ describe('a valid token', () => {
     expect(headers.get('cookie') ?? (path === '/' ? headers.get('x-token') : path)).toBe(left)
   })
 
-  test('is read by an expression and stays where it is', async () => {
+  test('is read by an expression and stays in the request', async () => {
     const token = await rsa.sign({ sub: 'bob' })
     const hooks = hooksOf(jwtAuth, spec({ location: { expression: 'request.headers["x-t"].split("|")[1]' } }))
     const x = exchange({ headers: ['x-t', `v1|${token}`] })
@@ -105,13 +111,13 @@ describe('a valid token', () => {
 })
 
 describe('without a token', () => {
-  test('strict, the default, refuses', async () => {
+  test('is refused in strict mode, the default', async () => {
     expect(await run(hooksOf(jwtAuth, spec()), exchange())).toBe(`${DENIED}no bearer token found`)
   })
-  test.each(['optional', 'permissive', 'Optional'])('%s passes', async mode => {
+  test.each(['optional', 'permissive', 'Optional'])('passes in %s mode', async mode => {
     expect(await run(hooksOf(jwtAuth, spec({ mode })), exchange())).toBe('passed')
   })
-  test('another scheme is not a token', async () => {
+  test('another scheme does not count as a token', async () => {
     const x = exchange({ headers: ['authorization', 'Basic YTpi'] })
     expect(await run(hooksOf(jwtAuth, spec({ mode: 'optional' })), x)).toBe('passed')
     expect(x.request.headers.get('authorization')).toBe('Basic YTpi')
@@ -120,21 +126,25 @@ describe('without a token', () => {
 
 describe('an invalid token', () => {
   const rejected: [string, () => Promise<string> | string, string][] = [
-    ['expired', () => rsa.sign({ exp: NOW - 61 }), `${INVALID}it has expired`],
+    ['that has expired', () => rsa.sign({ exp: NOW - 61 }), `${INVALID}it has expired`],
     ['without exp', () => rsa.sign({ exp: undefined }), `${INVALID}it has no claim \`exp\``],
-    ['not valid yet', () => rsa.sign({ nbf: NOW + 61 }), `${INVALID}it is not valid yet`],
-    ['of another issuer', () => rsa.sign({ iss: 'https://evil' }), `${INVALID}it comes from another issuer`],
-    ['without issuer', () => rsa.sign({ iss: undefined }), `${INVALID}it has no claim \`iss\``],
-    ['of another key', () => stranger.sign({}), `${INVALID}its signature does not fit`],
-    ['of an unknown key', () => rsa.sign({}, { kid: 'x"\r\n' }), `${DENIED}token uses the unknown key "x\\"\\r\\n"`],
-    ['without kid', () => rsa.sign({}, { kid: undefined }), `${DENIED}the token header does not specify a \`kid\``],
+    ['that is not valid yet', () => rsa.sign({ nbf: NOW + 61 }), `${INVALID}it is not valid yet`],
+    ['from another issuer', () => rsa.sign({ iss: 'https://evil' }), `${INVALID}it comes from another issuer`],
+    ['without an issuer', () => rsa.sign({ iss: undefined }), `${INVALID}it has no claim \`iss\``],
+    ['signed with another key', () => stranger.sign({}), `${INVALID}its signature does not fit`],
+    [
+      'with an unknown key ID',
+      () => rsa.sign({}, { kid: 'x"\r\n' }),
+      `${DENIED}token uses the unknown key "x\\"\\r\\n"`,
+    ],
+    ['without a kid', () => rsa.sign({}, { kid: undefined }), `${DENIED}the token header does not specify a \`kid\``],
     ['with alg none', () => forge({ alg: 'none', kid: 'rsa-1' }, { iss: issuer }), `${INVALID}its algorithm`],
     [
       'with alg None and a signature',
       () => forge({ alg: 'None', kid: 'rsa-1' }, {}, 'AAAA'),
       `${INVALID}its algorithm`,
     ],
-    ['of an algorithm of another key', () => rsa.sign({}, { kid: 'ec-1' }), `${INVALID}its algorithm does not fit`],
+    ['with the algorithm of another key', () => rsa.sign({}, { kid: 'ec-1' }), `${INVALID}its algorithm does not fit`],
     [
       'with an unknown critical extension',
       () =>
@@ -145,7 +155,7 @@ describe('an invalid token', () => {
     ],
     ['that is garbage', () => 'a.b.c', `${INVALID}it is not a JSON Web Token`],
     [
-      'that is not JSON inside',
+      'whose header is not an object',
       () => `${Buffer.from('[]').toString('base64url')}..`,
       `${INVALID}it is not a JSON Web Token`,
     ],
@@ -160,7 +170,7 @@ describe('an invalid token', () => {
     if (token.length > 20) expect(answer).not.toContain(token.slice(0, 20))
   })
 
-  test('an HMAC made with the public key is refused', async () => {
+  test('an HMAC signed with the public key is refused', async () => {
     const pem = createPublicKey({ key: rsa.jwk as never, format: 'jwk' }).export({ type: 'spki', format: 'pem' })
     for (const alg of ['HS256', 'HS512']) {
       const unsigned = forge({ alg, kid: 'rsa-1' }, { iss: issuer, exp: NOW + 99 }).slice(0, -1)
@@ -173,18 +183,18 @@ describe('an invalid token', () => {
     }
   })
 
-  test('a key in the token itself does not count', async () => {
+  test('a key embedded in the token is ignored', async () => {
     const token = await stranger.sign({}, { jwk: stranger.jwk, jku: 'http://evil/keys' })
     expect(await run(hooksOf(jwtAuth, spec()), bearer(token))).toBe(`${INVALID}its signature does not fit`)
   })
 
-  test('a changed claim is refused', async () => {
+  test('a modified claim is refused', async () => {
     const [head, , signature] = (await rsa.sign({ sub: 'alice' })).split('.')
     const claims = forge({}, { iss: issuer, exp: NOW + 3600, sub: 'root' }).split('.')[1]
     expect(await run(hooksOf(jwtAuth, spec()), bearer(`${head}.${claims}.${signature}`))).toContain('signature')
   })
 
-  test('two tokens are refused, whichever is the valid one', async () => {
+  test('two tokens are refused, whichever one is valid', async () => {
     const good = `Bearer ${await rsa.sign({})}`
     for (const [a, b] of [
       [good, 'Bearer x'],
@@ -196,13 +206,13 @@ describe('an invalid token', () => {
     }
   })
 
-  test('a second credential of another scheme does not travel on', async () => {
+  test('an additional credential with another scheme is not forwarded', async () => {
     const x = exchange({ headers: ['authorization', 'Basic YTpi', 'Authorization', `bearer ${await rsa.sign({})}`] })
     expect(await run(hooksOf(jwtAuth, spec()), x)).toBe('passed')
     expect(x.request.headers.has('authorization')).toBe(false)
   })
 
-  test('is refused when optional, and passes without claims when permissive', async () => {
+  test('is refused in optional mode and passes without claims in permissive mode', async () => {
     const token = await stranger.sign({ sub: 'eve' })
     expect(await run(hooksOf(jwtAuth, spec({ mode: 'optional' })), bearer(token))).toContain('signature')
     const x = bearer(token)
@@ -213,7 +223,7 @@ describe('an invalid token', () => {
 })
 
 describe('claims', () => {
-  test('a minute of clock difference is forgiven', async () => {
+  test('tolerate a minute of clock skew', async () => {
     const hooks = hooksOf(jwtAuth, spec())
     expect(await run(hooks, bearer(await rsa.sign({ exp: NOW - 59, nbf: NOW + 59 })))).toBe('passed')
   })
@@ -223,17 +233,17 @@ describe('claims', () => {
     [['a', 'b'], ['x'], `${INVALID}it is meant for another audience`],
     [['a'], undefined, `${INVALID}it has no claim \`aud\``],
     [undefined, 'anything', 'passed'],
-  ])('audiences %j take aud %j: %s', async (audiences, aud, expected) => {
+  ])('audiences %j with aud %j: %s', async (audiences, aud, expected) => {
     const hooks = hooksOf(jwtAuth, spec(audiences ? { audiences } : {}))
     expect(await run(hooks, bearer(await rsa.sign({ aud })))).toBe(expected)
   })
-  test('required claims replace `exp`, but an expired token stays expired', async () => {
+  test('required claims replace `exp`, but an expired token is still refused', async () => {
     const hooks = hooksOf(jwtAuth, spec({ jwtValidationOptions: { requiredClaims: ['sub'] } }))
     expect(await run(hooks, bearer(await rsa.sign({ sub: 'a', exp: undefined })))).toBe('passed')
     expect(await run(hooks, bearer(await rsa.sign({})))).toContain('it has no claim `sub`')
     expect(await run(hooks, bearer(await rsa.sign({ sub: 'a', exp: NOW - 100 })))).toContain('expired')
   })
-  test('the provider that has the key decides which issuer is right', async () => {
+  test('the provider that owns the key determines the issuer', async () => {
     const providers = [
       { issuer: 'one', jwks: keySet(rsa) },
       { issuer: 'two', jwks: keySet(ec) },
@@ -242,7 +252,7 @@ describe('claims', () => {
     expect(await run(hooks, bearer(await ec.sign({ iss: 'two' })))).toBe('passed')
     expect(await run(hooks, bearer(await ec.sign({ iss: 'one' })))).toContain('another issuer')
   })
-  test('of providers whose keys have one name, the one that the token names', async () => {
+  test('for providers with the same key id, the token’s issuer selects the provider', async () => {
     const providers = [
       { issuer: 'one', jwks: keySet(rsa) },
       { issuer: 'two', jwks: keySet(stranger) },
@@ -257,12 +267,12 @@ describe('claims', () => {
 })
 
 describe('findings', () => {
-  test('of the shape', () => {
+  test('for an invalid structure', () => {
     expect(compile(jwtAuth, {}).findings).toEqual([expect.stringMatching(/^GW107 .*`issuer`, `providers`/)])
     expect(compile(jwtAuth, { issuer: 'a' }).findings).toEqual([expect.stringMatching(/jwks/)])
     expect(compile(jwtAuth, spec({ mode: 'lax' })).findings).toEqual([expect.stringMatching(/^GW104 mode/)])
   })
-  test('of the keys, while the good ones work', async () => {
+  test('for bad keys, while the good ones still work', async () => {
     const { kid: _, ...nameless } = ec.jwk
     const secret = { kty: 'oct', k: 'c2VjcmV0LXNlY3JldA', kid: 'hmac', alg: 'HS256' }
     const file = JSON.stringify({ keys: [rsa.jwk, nameless, secret, { ...ed.jwk, crv: 'Ed448' }] })
@@ -281,13 +291,13 @@ describe('findings', () => {
   })
 })
 
-describe('keys from an address', () => {
+describe('keys from a URL', () => {
   const url = 'https://issuer.example/keys?v=1'
   const answering =
     (text: string, status = 200) =>
     () => ({ status, headers: new HeaderList(), body: Buffer.from(text) })
 
-  test('are fetched when first needed, and again after their time', async () => {
+  test('are fetched on first use and again after their cache time', async () => {
     const world = createWorld()
     world.answer = answering(keySet(rsa))
     const hooks = hooksOf(jwtAuth, { issuer, jwks: { url } }, world)
@@ -300,7 +310,7 @@ describe('keys from an address', () => {
     expect(world.calls).toHaveLength(2)
   })
 
-  test('a new key is found at once, but unknown keys cannot drive the fetching', async () => {
+  test('are refetched for an unknown key, but not for every unknown key', async () => {
     const world = createWorld()
     world.answer = answering(keySet(rsa))
     const hooks = hooksOf(jwtAuth, { issuer, jwks: { url } }, world)
@@ -324,7 +334,7 @@ describe('keys from an address', () => {
     expect(await run(hooks, bearer(token))).toContain('unknown key')
   })
 
-  test('a broken answer leaves the keys there are', async () => {
+  test('a broken response keeps the current keys', async () => {
     const world = createWorld()
     world.answer = answering(keySet(rsa))
     const hooks = hooksOf(jwtAuth, { issuer, jwks: { url } }, world)
@@ -339,7 +349,7 @@ describe('keys from an address', () => {
   test.each([
     ['{"keys":[]}', 500],
     ['not json', 200],
-  ])('an answer %j with %i keeps requests out', async (text, status) => {
+  ])('a response of %j with status %i rejects requests', async (text, status) => {
     const world = createWorld()
     world.answer = answering(text, status)
     const hooks = hooksOf(jwtAuth, { issuer, jwks: { url } }, world)

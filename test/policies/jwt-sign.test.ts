@@ -51,7 +51,7 @@ test.each([
   ['PS256', rsa],
   ['ES256', p256],
   ['ES384', p384],
-])('%s: a backend can verify the token', async (alg, key) => {
+])('%s: the backend can verify the token', async (alg, key) => {
   await using open_ = await open(`alg: ${alg}, kid: k1, claims: {sub: '"gw"', path: request.path}`, key.private)
   const { headers } = await open_.ask({ authorization: 'Bearer of-the-client' })
   const token = headers.authorization.replace(/^Bearer /, '')
@@ -61,7 +61,7 @@ test.each([
   expect(payload.exp! - payload.iat!).toBe(300)
 })
 
-test('a token is used again for half of its life, for the same claims', async () => {
+test('a token is reused for half its lifetime with the same claims', async () => {
   const clock = new ManualClock()
   await using open_ = await open(`ttl: 60s, claims: {who: 'request.headers["x-who"]'}`, rsa.private, clock)
   const token = async (who: string) => (await open_.ask({ 'x-who': who })).headers.authorization
@@ -74,7 +74,7 @@ test('a token is used again for half of its life, for the same claims', async ()
   expect(await token('a')).not.toBe(first)
 })
 
-test('it may stand in another place, and is shown nowhere', async () => {
+test('the token can go in another header and is never logged', async () => {
   await using open_ = await open('location: {header: {name: x-proof}}', rsa.private)
   const { headers } = await open_.ask()
   expect(headers['x-proof']).toMatch(/^ey/)
@@ -82,20 +82,20 @@ test('it may stand in another place, and is shown nowhere', async () => {
   expect(open_.gateway.logged.join('')).not.toContain(headers['x-proof'])
 })
 
-test('a claim that cannot be computed fails the call', async () => {
+test('a claim that cannot be evaluated fails the call', async () => {
   await using open_ = await open(`claims: {who: 'jwt.sub'}`, rsa.private)
   expect((await open_.ask()).status).toBe(500)
 })
 
-describe('refused when the file is checked', () => {
+describe('is rejected at startup', () => {
   test.each([
-    ['a key of another kind', 'alg: ES256', rsa.private, 'needs an EC key on P-256'],
-    ['another curve', 'alg: ES384', p256.private, 'needs an EC key on P-384'],
+    ['a key of another type', 'alg: ES256', rsa.private, 'needs an EC key on P-256'],
+    ['a key on another curve', 'alg: ES384', p256.private, 'needs an EC key on P-384'],
     ['an EC key for RSA', 'alg: RS256', p256.private, 'needs an RSA key'],
     ['a short key', 'alg: RS256', weak.private, 'fewer than 2048 bits'],
-    ['no key', 'alg: RS256', 'hello', 'not a PEM private key'],
+    ['text that is not a key', 'alg: RS256', 'hello', 'not a PEM private key'],
     ['a public key', 'alg: RS256', rsa.public, 'not a PEM private key'],
-    ['a claim of the signer', `claims: {exp: '1'}`, rsa.private, 'set by the gateway itself'],
+    ['a claim set by the gateway', `claims: {exp: '1'}`, rsa.private, 'set by the gateway itself'],
   ])('%s', async (_what, settings, key, words) => {
     await expect(open(settings, key)).rejects.toThrow(words)
   })

@@ -30,7 +30,7 @@ async function complete(hooks: Hooks, input: number, output: number): Promise<st
 }
 
 describe('requests', () => {
-  test('a bucket starts full and fills at whole intervals', async () => {
+  test('a bucket starts full and refills at whole intervals', async () => {
     const world = createWorld()
     const hooks = hooksOf(localRateLimit, [{ maxTokens: 3, tokensPerFill: 2, fillInterval: '10s' }], world)
     expect(await send(hooks, 4)).toBe('ok ok ok 429')
@@ -42,7 +42,7 @@ describe('requests', () => {
     expect(await send(hooks, 4)).toBe('ok ok ok 429')
   })
 
-  test('tells clients what is left, also on replies that pass', async () => {
+  test('get headers with the remaining quota, even when they pass', async () => {
     const world = createWorld()
     const hooks = hooksOf(localRateLimit, [{ maxTokens: 2, tokensPerFill: 2, fillInterval: '10s' }], world)
     const told = async () => {
@@ -65,7 +65,7 @@ describe('requests', () => {
     expect(await told()).toEqual(about(1, 10))
   })
 
-  test('every entry must let a request pass; the headers describe the scarcest', async () => {
+  test('must pass every entry, and the headers show the tightest one', async () => {
     const hooks = hooksOf(localRateLimit, [
       { maxTokens: 9, tokensPerFill: 1, fillInterval: '1h' },
       { maxTokens: 1, tokensPerFill: 1, fillInterval: '1s' },
@@ -76,7 +76,7 @@ describe('requests', () => {
     expect(await send(hooks, 1)).toBe('429')
   })
 
-  test('an entry that refuses leaves what earlier ones took', async () => {
+  test('rejected by one entry still consume from earlier ones', async () => {
     const world = createWorld()
     const hooks = hooksOf(
       localRateLimit,
@@ -105,14 +105,14 @@ describe('requests', () => {
     expect(await send(hooks, second.split(' ').length)).toBe(second)
   })
 
-  test('what is used up stays used up over a reload', async () => {
+  test('consumption survives a reload', async () => {
     const world = createWorld()
     const spec = [{ maxTokens: 1, tokensPerFill: 1, fillInterval: '1m' }]
     expect(await send(hooksOf(localRateLimit, spec, world), 1)).toBe('ok')
     expect(await send(hooksOf(localRateLimit, spec, world), 1)).toBe('429')
   })
 
-  test('a bucket of nothing refuses everything', async () => {
+  test('an empty bucket rejects everything', async () => {
     expect(await send(hooksOf(localRateLimit, [{ fillInterval: '1s' }]), 1)).toBe('429')
   })
 })
@@ -120,7 +120,7 @@ describe('requests', () => {
 describe('tokens', () => {
   const spec = [{ maxTokens: 100, tokensPerFill: 100, fillInterval: '1m', type: 'tokens' }]
 
-  test('are counted when a reply is complete; the one that goes over still succeeds', async () => {
+  test('are counted when the response completes, and the call that exceeds the limit succeeds', async () => {
     const world = createWorld()
     const hooks = hooksOf(localRateLimit, spec, world)
     expect(await complete(hooks, 30, 30)).toBe('ok')
@@ -132,7 +132,7 @@ describe('tokens', () => {
     expect(await complete(hooks, 1, 0)).toBe('429')
   })
 
-  test('the overshoot is kept while the window lasts', async () => {
+  test('overuse is carried over for the whole window', async () => {
     const world = createWorld()
     const hooks = hooksOf(localRateLimit, [{ tokens: 10, unit: 'Minutes', burst: 5 }], world)
     expect(await complete(hooks, 1000, 0)).toBe('ok')
@@ -150,7 +150,7 @@ describe('tokens', () => {
     expect(await send(hooks, 1, llmRequest)).toBe('429')
   })
 
-  test('limit together with requests', async () => {
+  test('are limited together with requests', async () => {
     const hooks = hooksOf(localRateLimit, [...spec, { requests: 1, unit: 'hours' }])
     expect(await complete(hooks, 1, 1)).toBe('ok')
     expect(await complete(hooks, 1, 1)).toBe('429')
@@ -170,7 +170,7 @@ describe('conditional', () => {
     expect(await send(hooks, 3)).toBe('ok ok 429')
   })
 
-  test('tokens are counted against the entry that was chosen', async () => {
+  test('tokens count against the selected entry', async () => {
     const entry = { maxTokens: 10, tokensPerFill: 10, fillInterval: '1m', type: 'tokens' }
     const hooks = hooksOf(localRateLimit, {
       conditional: [{ condition: 'request.headers["x-plan"] == "free"', ...entry }, entry],
@@ -201,7 +201,7 @@ test.each<[unknown, string]>([
   [[{ requests: 1, tokens: 1, unit: 'Hours' }], 'GW108 0.tokens'],
   [[{ requests: 1, unit: 'Hours', maxTokens: 1 }], 'GW111 0.maxTokens'],
   [{ conditional: [entry, entry] }, 'GW111 conditional.0'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   const { findings } = compile(localRateLimit, bad)
   expect(findings[0]).toContain(finding)
 })

@@ -57,7 +57,7 @@ const configOf = ({ backend, service, decides, tokens }: Places) => {
   }
 }
 
-test('no policy tells a credential: not in replies, log, dump, trace or metrics, whether it passes, is refused or cannot be checked', async () => {
+test('no policy leaks a credential in responses, logs, dumps, traces or metrics', async () => {
   const backend = await startUpstream((_req, res) => res.end('ok'))
   let broken = false
   const service = await startUpstream((_req, res) => res.writeHead(broken ? 500 : 200).end(`${MARK}-words`))

@@ -42,7 +42,7 @@ function allows(
   return hooks.mcpAuthorization?.allows(x, { kind: 'tool', target: 't', ...item }) ?? true
 }
 
-describe('rules as the specification shows them', () => {
+describe('rules from the specification', () => {
   const spec = read({
     rules: [
       'mcp.tool.name == "echo"',
@@ -68,19 +68,19 @@ describe('rules as the specification shows them', () => {
     expect(allows(spec, { name }, jwt)).toBe(expected)
   })
 
-  test('rules about tools allow no prompt and no resource', () => {
+  test('tool rules allow neither prompts nor resources', () => {
     expect(allows(spec, { kind: 'prompt', name: 'echo' })).toBe(false)
     expect(allows(spec, { kind: 'resource', name: 'echo' })).toBe(false)
   })
 })
 
-test('a rule may name the target', () => {
+test('a rule can match the target', () => {
   const spec = read({ rules: ['mcp.tool.target == "a"'] })
   expect(allows(spec, { name: 'x', target: 'a' })).toBe(true)
   expect(allows(spec, { name: 'x', target: 'b' })).toBe(false)
 })
 
-test('deny wins over allow, and requirements must hold besides', () => {
+test('deny overrides allow, and every require must hold', () => {
   const spec = read({
     rules: [{ allow: 'true' }, { deny: 'mcp.tool.name == "drop"' }, { require: 'jwt.sub == "ann"' }],
   })
@@ -90,24 +90,24 @@ test('deny wins over allow, and requirements must hold besides', () => {
   expect(allows(spec, { name: 'x' })).toBe(false)
 })
 
-test('with nothing but deny rules the rest is allowed, and a deny rule that fails denies nothing', () => {
+test('with only deny rules everything else is allowed, and a failing deny rule denies nothing', () => {
   const spec = read({ rules: [{ deny: 'mcp.tool.name == "drop"' }, { deny: 'jwt.sub == "bob"' }] })
   expect(allows(spec, { name: 'x' })).toBe(true)
   expect(allows(spec, { name: 'drop' })).toBe(false)
 })
 
-test('no rules allow everything', () => {
+test('an empty rule list allows everything', () => {
   expect(allows(read({ rules: [] }), { name: 'x' })).toBe(true)
 })
 
-test('the rules of two levels are one set', () => {
+test('rules of two levels are merged', () => {
   const wide = read({ rules: ['mcp.tool.name == "a"', { deny: 'mcp.tool.name == "b"' }] })
   const narrow = read(['mcp.tool.name in ["b", "c"]'])
   const merged = mcpAuthorization.merge?.(wide, narrow) ?? wide
   expect(['a', 'b', 'c', 'd'].filter(name => allows(merged, { name }))).toEqual(['a', 'c'])
 })
 
-test('a trace tells at which line the rule stands that was evaluated', () => {
+test('a trace shows the config line of each evaluated rule', () => {
   const told: unknown[] = []
   let origins: unknown = []
   const x = new Exchange({
@@ -144,7 +144,7 @@ test('a trace tells at which line the rule stands that was evaluated', () => {
   expect(origins).toEqual([])
 })
 
-test('rules read the arguments of a call, which a list does not have', () => {
+test('rules can read the arguments of a call, which a list does not have', () => {
   const spec = read({ rules: [{ deny: 'mcp.tool.arguments.path.startsWith("/etc")' }] })
   expect(allows(spec, { name: 'read', arguments: { path: '/etc/passwd' } })).toBe(false)
   expect(allows(spec, { name: 'read', arguments: { path: '/tmp/a' } })).toBe(true)

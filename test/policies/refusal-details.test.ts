@@ -11,13 +11,13 @@ async function refusals(policies: string, path: string, headers: Record<string, 
   return { status: reply.status, headers: reply.headers, text: await reply.text() }
 }
 
-test('nobody is told unless the file says so', async () => {
+test('are not sent by default', async () => {
   const { status, headers, text } = await refusals(RULES, '/deny')
   expect([status, text]).toEqual([403, 'authorization failed'])
   expect([headers.get('x-refused-by'), headers.get('x-trace-id')]).toEqual([null, null])
 })
 
-test('a header names the policy, and the id of the request in traces', async () => {
+test('a header names the policy and the request’s trace id', async () => {
   const { status, headers, text } = await refusals(`${RULES}, refusalDetails: {}`, '/deny')
   expect([status, text]).toEqual([403, 'authorization failed'])
   expect(headers.get('x-refused-by')).toBe('authorization')
@@ -28,7 +28,7 @@ test.each([
   ['/deny', 'request.path == "/deny"'],
   ['/require', 'request.path != "/require"'],
   ['/none', undefined],
-])('a problem of %s names the rule', async (path, rule) => {
+])('the problem document for %s names the rule', async (path, rule) => {
   const { status, headers, text } = await refusals(`${RULES}, refusalDetails: {form: problem}`, path)
   expect(status).toBe(403)
   expect(headers.get('content-type')).toBe('application/problem+json')
@@ -43,7 +43,7 @@ test.each([
   })
 })
 
-test('other policies tell as well; what passes says nothing of it', async () => {
+test('other policies report details too, and passing requests get none', async () => {
   const keys = `apiKey: {keys: [{key: s3cr3t}]}, localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 1h}]`
   await using gateway = await startGateway(config(`${keys}, refusalDetails: {form: problem}`))
   const ask = async (key: string) => {
@@ -58,7 +58,7 @@ test('other policies tell as well; what passes says nothing of it', async () => 
   expect((await ask('s3cr3t')).slice(0, 2)).toEqual([429, 'localRateLimit'])
 })
 
-test('a problem says no more than the refusal itself', async () => {
+test('a problem document reveals no more than the plain response', async () => {
   const policies = `extAuthz: {host: '127.0.0.1:1', protocol: {http: {}}}, refusalDetails: {form: problem}`
   const { status, text } = await refusals(policies, '/a')
   expect([status, JSON.parse(text)]).toMatchObject([
@@ -68,7 +68,7 @@ test('a problem says no more than the refusal itself', async () => {
   expect(text).not.toMatch(/127|refused/)
 })
 
-test('gRPC clients keep their own form', async () => {
+test('gRPC clients get the details in gRPC format', async () => {
   const { headers } = await refusals(`${RULES}, refusalDetails: {form: problem}`, '/deny', {
     'content-type': 'application/grpc',
   })

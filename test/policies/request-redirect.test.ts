@@ -23,15 +23,15 @@ test.each<[object, Given, string]>([
   [{ path: { prefix: '/n' } }, { authority: 'h.com', path: '/r/a?b', ...r }, 'http://h.com/n/a?b'],
   [{ path: { prefix: '/' } }, { authority: 'h.com', path: '/r', ...r }, 'http://h.com/'],
   [{ path: { prefix: '/' } }, { authority: 'h.com', path: '/r//evil.com', ...r }, 'http://h.com//evil.com'],
-])('%j of %j goes to %s', async (spec, given, location) => {
+])('%j with %j redirects to %s', async (spec, given, location) => {
   expect(await redirect(spec, given)).toMatchObject({ status: 302, headers: ['location', location], body: undefined })
 })
 
-test('has the status that the file says', async () => {
+test('uses the configured status', async () => {
   expect((await redirect({ status: 308 }, {})).status).toBe(308)
 })
 
-test('by prefix needs a route that matched by one', async () => {
+test('a prefix redirect needs a route with a prefix match', async () => {
   expect(await run(hooksOf(requestRedirect, { path: { prefix: '/x' } }), exchange())).toMatch(/^500: failed to apply/)
 })
 
@@ -39,6 +39,6 @@ test.each([
   [{ status: 200 }, 'GW105 status'],
   [{ scheme: 'javascript' }, 'GW104 scheme'],
   [{ path: { full: '/a\r\nset-cookie: b' } }, 'GW106 path.full'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(requestRedirect, bad).findings).toEqual([expect.stringContaining(finding)])
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { retry } from '../../src/policies/retry.ts'
 import { compile, exchange, hooksOf } from './policy-fixture.ts'
 
-test('becomes data for the engine', () => {
+test('compiles to retry settings for the engine', () => {
   const spec = { attempts: 3, backoff: '500ms', codes: [429, 503], precondition: 'request.method == "GET"' }
   const { retry: rules } = hooksOf(retry, spec)
   expect(rules).toMatchObject({ attempts: 3, backoff: 500, codes: new Set([429, 503]) })
@@ -10,11 +10,11 @@ test('becomes data for the engine', () => {
   expect(rules?.condition).toBeUndefined()
 })
 
-test('one more call, without a pause, unless the file says otherwise', () => {
+test('defaults to one retry without backoff', () => {
   expect(hooksOf(retry, {})).toEqual({ retry: { attempts: 1, backoff: 0, codes: new Set() } })
 })
 
-test('a condition that reads the body of the response asks for it', () => {
+test('a condition that reads the response body requests buffering', () => {
   expect(hooksOf(retry, { condition: 'string(response.body).contains("busy")' }).buffersResponse).toBeDefined()
 })
 
@@ -25,6 +25,6 @@ test.each([
   [{ codes: [99] }, 'GW105 codes.0'],
   [{ precondition: 'response.code == 200' }, 'GW302 precondition'],
   [{ condition: '"yes"' }, 'GW302 condition'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(retry, bad).findings).toEqual([expect.stringContaining(finding)])
 })

@@ -18,18 +18,18 @@ describe('request headers', () => {
     expect(headersOf(x)).toEqual(['x-a: 1', 'x-b: GET', 'x-a: 2'])
   })
 
-  test('a header whose expression fails is removed: a client cannot forge what the gateway sets', async () => {
+  test('a header is removed when its expression fails, so that clients cannot forge it', async () => {
     const given = { headers: ['x-user', 'root', 'x-tag', 'a', 'x-keep', '1'] }
     const x = await transform({ set: { 'x-user': 'jwt.sub' }, add: { 'x-tag': 'null' } }, given)
     expect(headersOf(x)).toEqual(['x-keep: 1'])
   })
 
-  test('no expression can start another header', async () => {
+  test('an expression cannot inject another header', async () => {
     const x = await transform({ set: { 'x-a': 'request.path.replace("_", "\\r\\n")' } }, { path: '/a_x-evil:1' })
     expect(headersOf(x)).toEqual([])
   })
 
-  test('text beyond ASCII goes out as UTF-8, once', async () => {
+  test('non-ASCII text is encoded as UTF-8 only once', async () => {
     const wire = Buffer.from('Zoë').toString('latin1')
     const x = await transform(
       { set: { 'x-a': '"Zoë"', 'x-b': 'request.headers["x-in"]' } },
@@ -50,7 +50,7 @@ describe('request headers', () => {
     expect(x.request.path).toBe('/')
   })
 
-  test('metadata comes first and is there for the headers', async () => {
+  test('metadata is computed first and available to the headers', async () => {
     const x = await transform({ metadata: { team: '"blue"', none: 'jwt.sub' }, set: { 'x-team': 'metadata.team' } })
     expect(x.metadata).toEqual({ team: 'blue' })
     expect(headersOf(x)).toEqual(['x-team: blue'])
@@ -70,7 +70,7 @@ describe('pseudo-headers', () => {
     expect([method, path, scheme, authority]).toEqual(['PUT', '/new?a=PUT', 'https', 'b.com'])
     expect([x.authorityFixed, x.received.path]).toEqual([true, '/'])
   })
-  test('`host` is the authority', async () => {
+  test('`host` sets the authority', async () => {
     const x = await transform({ set: { Host: '"b.com:81"' } }, { headers: ['host', 'a.com'] })
     expect([x.request.authority, headersOf(x)]).toEqual(['b.com:81', ['host: a.com']])
   })
@@ -83,7 +83,7 @@ describe('pseudo-headers', () => {
     { ':scheme': '"ftp"' },
     { ':authority': '"a.com/path"' },
     { host: '"evil@a.com"' },
-  ])('%j changes nothing', async set => {
+  ])('%j has no effect', async set => {
     const { request, received } = await transform({ set })
     expect([request.path, request.method, request.scheme, request.authority]).toEqual([
       received.path,
@@ -105,14 +105,14 @@ describe('request body', () => {
     expect(x.body.bytes?.toString()).toBe(expected)
     expect(headersOf(x)).toEqual(['x-a: 1'])
   })
-  test('is asked for when it is read', () => {
+  test('is buffered only if an expression reads it', () => {
     expect(hooksOf(transformations, { request: { body: 'json(request.body)' } }).buffersRequest).toBeGreaterThan(0)
     expect(hooksOf(transformations, { request: { body: '"x"' } }).buffersRequest).toBeUndefined()
   })
 })
 
 describe('response', () => {
-  test('head and status change', async () => {
+  test('headers and status can change', async () => {
     const x = exchange()
     const set = {
       'x-code': 'string(response.code)',
@@ -129,7 +129,7 @@ describe('response', () => {
     )
     expect([x.response!.status, fields(x.response!.headers.raw), body]).toEqual([418, ['x-code: 503'], 'sorry'])
   })
-  test.each(['99', '600', '"abc"', '"2000"', '101'])('%s is not a status', async status => {
+  test.each(['99', '600', '"abc"', '"2000"', '101'])('%s is not a valid status', async status => {
     const x = exchange()
     await respond(hooksOf(transformations, { response: { set: { ':status': status } } }), x, 200, [])
     expect(x.response!.status).toBe(200)
@@ -150,14 +150,14 @@ describe('response', () => {
     )
     expect([out, fields(x.response!.headers.raw)]).toEqual([expected, ['x-a: 1']])
   })
-  test('a header that reads the body asks for it whole', () => {
+  test('a header that reads the body requests buffering', () => {
     const hooks = hooksOf(transformations, { response: { set: { 'x-a': 'string(response.body)' } } })
     expect(hooks.buffersResponse).toBeDefined()
     expect(hooksOf(transformations, { response: { body: 'response.body' } }).buffersResponse).toBeUndefined()
   })
 })
 
-test('conditional: the response follows the entry that the request chose', async () => {
+test('conditional: the request selects the entry that applies to the response', async () => {
   const spec = {
     conditional: [
       {
@@ -189,6 +189,6 @@ test.each([
   [{ request: { remove: [':path'] } }, 'GW106 request.remove.0'],
   [{ request: {}, conditional: [{}] }, 'GW108 conditional'],
   [{ conditional: [{}, {}] }, 'GW111 conditional.0'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(transformations, bad).findings).toEqual([expect.stringContaining(finding)])
 })

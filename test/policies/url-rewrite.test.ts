@@ -26,12 +26,12 @@ describe('prefix', () => {
     expect(x.received.path).toBe(path)
   })
 
-  test('needs a route that matched by one', async () => {
+  test('needs a route with a prefix match', async () => {
     const answer = await run(hooksOf(urlRewrite, { path: { prefix: '/new' } }), exchange({ path: '/api' }))
     expect(answer).toMatch(/^500: failed to apply filters: .*prefix/)
   })
 
-  test('is not applied to a path that no longer has it', async () => {
+  test('fails for a path that no longer has the prefix', async () => {
     for (const path of ['/other', '/apis']) {
       const x = exchange({ path, matchedPrefix: '/api' })
       expect(await run(hooksOf(urlRewrite, { path: { prefix: '/new' } }), x)).toMatch(/^500/)
@@ -76,6 +76,6 @@ test.each([
   [{ authority: { full: 'a.com:0' } }, 'GW106 authority.full'],
   [{ authority: { full: 'user@a.com' } }, 'GW106 authority.full'],
   [{ authority: 'automatic' }, 'GW104 authority'],
-])('%j is refused', (bad, finding) => {
+])('%j is rejected', (bad, finding) => {
   expect(compile(urlRewrite, bad).findings).toEqual([expect.stringContaining(finding)])
 })

@@ -46,7 +46,7 @@ const value = fc.letrec(tie => ({
   ),
 })).any
 
-test('whatever an expression gives arrives as it is', () => {
+test('any expression result is encoded without loss', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.string({ minLength: 1 }), value), { maxLength: 6 }), attributes => {
       const log = encodeLog({ time: 1, observed: 1, trace: undefined, attributes })
@@ -63,7 +63,7 @@ test.each([0, 1, 126, 127, 128, 16_382, 16_383, 16_384, 2_097_151, 2_097_152])('
   expect(decoded('LogRecord', log).attributes).toEqual([{ key: 'a', value: expected([text, text]) }])
 })
 
-test('a span, field by field', () => {
+test('encodes a span field by field', () => {
   const span = encodeSpan({
     traceId: '0af7651916cd43dd8448eb211c80319c',
     spanId: 'b7ad6b7169203331',
@@ -91,7 +91,7 @@ test('a span, field by field', () => {
   })
 })
 
-test('an export holds its records in order, under one resource and scope', () => {
+test('an export keeps its records in order under one resource and scope', () => {
   const logs = ['a', 'b'].map(name => encodeLog({ time: 1, observed: 2, trace: undefined, attributes: [[name, 1]] }))
   const request = exportRequest({ resource: [['service.name', 'x']], scope: { name: 'request', version: '1' } }, logs)
   const record = (key: string) => ({

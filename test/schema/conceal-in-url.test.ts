@@ -12,7 +12,7 @@ test.each([
   ['u:p@example.test:80', '***@example.test:80'],
   ['/mcp?key=a=b&flag&empty=#part?not=this', '/mcp?key=***&***&empty=#part?not=***'],
   ['https://a.test/?k=1?2&', 'https://a.test/?k=***&'],
-])('of %s', (text, shown) => {
+])('redacts %s', (text, shown) => {
   expect(withoutSecrets(text)).toBe(shown)
 })
 
@@ -27,11 +27,11 @@ test.each([
   '[::1]:80',
   'unix:/run/a.sock',
   '',
-])('nothing of %s', text => {
+])('leaves %s unchanged', text => {
   expect(withoutSecrets(text)).toBe(text)
 })
 
-test('takes no longer than the text is long', () => {
+test('the output is never longer than the input', () => {
   for (const part of ['a://', '?a', '?&', 'a:@', 'a:', '://@']) {
     const text = part.repeat(20_000)
     expect(concealInUrl(text, () => '').length).toBeLessThanOrEqual(text.length)

@@ -144,19 +144,19 @@ const MISTAKES: readonly [change: (document: unknown) => unknown, finding: strin
   ],
 ]
 
-test('the sample file is right, and all of it is served', () => {
+test('the sample config is valid and fully supported', () => {
   expect(inShort(decodeStandalone(full).errors)).toEqual([])
   expect(inShort(decodeStandalone(full).unserved)).toEqual([])
 })
 
-describe('one mistake, one finding', () => {
+describe('one mistake yields one finding', () => {
   test.each(MISTAKES.map(([change, finding]) => [finding, change] as const))('%s', (finding, change) => {
     const [found, ...others] = decodeStandalone(change(full)).errors
     expect([`${found?.code} ${found?.path.join('.')}`, ...inShort(others)]).toEqual([finding])
   })
 })
 
-describe('files', () => {
+describe('fixture files', () => {
   test.each(fixtures.ok.map(fixture => [fixture.name, fixture] as const))('ok/%s', (_name, { document }) => {
     expect(inShort(decodeStandalone(document).errors)).toEqual([])
   })
@@ -165,7 +165,7 @@ describe('files', () => {
   })
 })
 
-describe('help', () => {
+describe('help texts', () => {
   test.each([
     [
       `${LISTENER}.routes`,
@@ -189,7 +189,7 @@ describe('help', () => {
     return { help: error?.help, fix: error?.fix?.with }
   }
 
-  test('a field of a neighbour is not taken for a misspelt one, unless a plural is', () => {
+  test('a field of a nested object is not a misspelling, but a missing plural is', () => {
     const { frontendPolicies: _, ...rest } = full as Record<string, unknown>
     const [error] = decodeStandalone({ ...rest, tcp: {} }).errors
     expect(error).toMatchObject({ code: 'GW102', help: 'move `tcp` into `frontendPolicies`' })
@@ -199,7 +199,7 @@ describe('help', () => {
     expect(plural).toMatchObject({ help: 'did you mean `backends`?', fix: { with: 'backends' } })
   })
 
-  test('nor is one that belongs further in, however close another name is', () => {
+  test('a field of a deeper object is not renamed, however similar another name is', () => {
     const key = 'includeResponseHeaders'
     expect(ofKey(`${POLICIES}.extAuthz`, key)).toEqual({
       help: 'move `includeResponseHeaders` into `protocol.http`',
@@ -210,22 +210,22 @@ describe('help', () => {
   test.each([
     ['retry {attempts', 'a colon is missing: write `retry: {`'],
     ['retry:{attempts', 'a space is missing after the colon: write `retry: {`'],
-  ])('a key that runs on into a map is not renamed: %s', (key, help) => {
+  ])('a key that runs into a map is not renamed: %s', (key, help) => {
     expect(ofKey(POLICIES, key)).toEqual({ help, fix: undefined })
   })
 
-  test('a number where a secret belongs is not repeated', () => {
+  test('a number in place of a secret is not repeated', () => {
     const [error] = decodeStandalone(set(`${BACKEND}.policies.backendAuth.key`, 12345678)(full)).errors
     expect(error?.code).toBe('GW101')
     expect(JSON.stringify(error)).not.toContain('12345678')
   })
 
   const helpFor = (path: string, value: unknown) => decodeStandalone(set(path, value)(full)).errors[0]?.help
-  test('a path in an expression lacks its quotes', () => {
+  test('suggests quotes for a path used as an expression', () => {
     const at = `${POLICIES}.transformations.response.set.x-route`
     expect(helpFor(at, '/v1/chat')).toBe(`a string literal needs quotes inside an expression: '"/v1/chat"'`)
   })
-  test('a percentage is a fraction', () => {
+  test('suggests a fraction for a percentage', () => {
     const mirror = { backend: { host: 'a:80' }, percentage: 50 }
     expect(helpFor(`${POLICIES}.requestMirror`, mirror)).toBe('it is a fraction: `0.5` for 50 %')
   })
@@ -237,37 +237,37 @@ describe('decoded values', () => {
     return errors.length > 0 ? inShort(errors) : decoded
   }
 
-  test('defaults are decoded like written values', () => {
+  test('defaults are decoded like explicit values', () => {
     const schema = object('thing', { wait: def(duration, '1m30s', 'Wait.'), names: def(list(string()), [], 'Names.') })
     expect(value(schema, {})).toEqual({ wait: 90_000, names: [] })
     expect(value(schema, { wait: '0' })).toEqual({ wait: 0, names: [] })
   })
 
-  test('a field keeps its name under every spelling', () => {
+  test('a field keeps its canonical name under every alias', () => {
     const schema = object('thing', { maxVersion: req(integer(), 'Max.', { aliases: ['max'] }) })
     expect(value(schema, { max: 3 })).toEqual({ maxVersion: 3 })
     expect(value(schema, { max: 3, maxVersion: 3 })).toEqual(['GW108 maxVersion'])
   })
 
-  test('a bad item of an isolating list leaves its neighbours', () => {
+  test('a bad item of an isolating list does not affect the others', () => {
     const schema = list(object('item', { port: req(integer(1, 9), 'Port.') }), { isolate: true })
     const { value: decoded, errors } = decodeWith(schema, [{ port: 1 }, { port: 10 }, { prot: 2 }, { port: 3 }])
     expect(decoded).toEqual([{ port: 1 }, { port: 3 }])
     expect(inShort(errors)).toEqual(['GW105 [1].port', 'GW102 [2].prot'])
   })
 
-  test('maps hold any key and nothing inherited', () => {
+  test('maps accept any key and inherit nothing', () => {
     const decoded = value(map(integer()), JSON.parse('{"__proto__": 1, "constructor": 2}')) as object
     expect(Object.keys(decoded)).toEqual(['__proto__', 'constructor'])
     expect(Object.getPrototypeOf(decoded)).toBe(null)
   })
 
-  test('a key that an object inherits is not a field of it', () => {
+  test('an inherited object key is not a field', () => {
     expect(value(object('thing', {}), JSON.parse('{"constructor": 1}'))).toEqual(['GW102 constructor'])
     expect(value(oneOf(['a'], {}), 'constructor')).toEqual(['GW104 '])
   })
 
-  test('an unset variable fits every scalar', () => {
+  test('an unset variable is accepted for every scalar', () => {
     const unset = new Placeholder('NAME', '$NAME')
     const all = {
       text: req(string({ min: 9 }), 'Text.'),
@@ -287,7 +287,7 @@ describe('decoded values', () => {
     expect(inShort(decodeWith(list(string()), unset).errors)).toEqual(['GW101 '])
   })
 
-  test('a shorthand is chosen by the type of the value, and its mistakes are those of that form', () => {
+  test('a shorthand is selected by value type, and its errors refer to that form', () => {
     const inner = object('long form', { port: req(integer(1, 9), 'Port.'), name: opt(string(), 'Name.') })
     const schema = shapes({ number: integer(1, 9), object: inner })
     expect(value(schema, 3)).toBe(3)

@@ -45,7 +45,7 @@ describe('the published schema and the decoder agree', () => {
     expect(accepts(document)).toBe(visible.length === 0)
   })
 
-  test('after any single change of a right file', () => {
+  test('after any single change to a valid config', () => {
     const different: string[] = []
     let changed = 0
     for (const { name, document } of readFixtures('ok')) {
@@ -62,8 +62,8 @@ describe('the published schema and the decoder agree', () => {
   })
 })
 
-describe('what a declaration becomes', () => {
-  test('a closed object with its words, defaults and notes', () => {
+describe('emitted JSON Schema', () => {
+  test('a closed object with descriptions, defaults and annotations', () => {
     const schema = object('thing', {
       name: req(string({ min: 1, max: 9, pattern: /^[a-z]+$/ }), 'Its name.', { spec: 'Things' }),
       wait: def(duration, '5s', 'How long.'),
@@ -99,7 +99,7 @@ describe('what a declaration becomes', () => {
     })
   })
 
-  test('groups of keys', () => {
+  test('exclusive key groups', () => {
     const one = opt(integer(), 'One.')
     const exactly = object('choice', { a: one, b: one }, { exactlyOneOf: [['a', 'b']] })
     expect(bare(exactly)).toMatchObject({ oneOf: [{ required: ['a'] }, { required: ['b'] }] })
@@ -114,7 +114,7 @@ describe('what a declaration becomes', () => {
     expect(bare(least)).toMatchObject({ anyOf: [{ required: ['a'] }, { required: ['b'] }] })
   })
 
-  test('either spelling of a required key will do, but not both', () => {
+  test('a required key accepts either alias, but not both', () => {
     const accepts = plain(object('thing', { max: req(integer(), 'Max.', { aliases: ['maximum'] }) }))
     expect([{ max: 1 }, { maximum: 1 }, {}, { max: 1, maximum: 1 }].map(value => accepts(value))).toEqual([
       true,
@@ -124,7 +124,7 @@ describe('what a declaration becomes', () => {
     ])
   })
 
-  test('an object in two places is one definition, and two of one name are told apart', () => {
+  test('a reused object is defined once, and different objects with the same name are kept apart', () => {
     const point = object('point', { x: req(integer(), 'X.') })
     const other = object('point', { y: req(integer(), 'Y.') })
     const schema = object('line', {
@@ -142,14 +142,14 @@ describe('what a declaration becomes', () => {
     })
   })
 
-  test('a recursive declaration ends', () => {
+  test('a recursive declaration terminates', () => {
     const tree: Schema<unknown> = object('tree', { children: opt(list(lazy('Tree', () => tree)), 'Below.') })
     const accepts = plain(tree)
     expect(accepts({ children: [{ children: [] }, {}] })).toBe(true)
     expect(accepts({ children: [{ children: [{ child: 1 }] }] })).toBe(false)
   })
 
-  test('shorthand forms stand side by side', () => {
+  test('shorthand forms become alternatives', () => {
     expect(bare(shapes({ string: oneOf(['auto'], { Auto: 'auto' }), number: integer(0, 9) }))).toEqual({
       anyOf: [
         { type: 'string', enum: ['auto', 'Auto'] },
@@ -158,7 +158,7 @@ describe('what a declaration becomes', () => {
     })
   })
 
-  test('only standard keywords and x- notes', () => {
+  test('uses only standard keywords and x- annotations', () => {
     const known = new Ajv2020({ strict: true, strictTypes: false, strictRequired: false, validateFormats: false })
     const notes = new Set<string>()
     JSON.stringify(emit(standalone, { title: 'test' }), (key, value) => {

@@ -10,8 +10,8 @@ import { sample } from './sample.ts'
 const SECRET = 's3cr3t-canary'
 const PLAIN = 'plain-text'
 
-describe('the whole configuration', () => {
-  test.each([1, 2, 3, 4, 5])('no secret is left, and nothing else is taken out (form %i)', seed => {
+describe('a complete config', () => {
+  test.each([1, 2, 3, 4, 5])('redacts every secret and nothing else (variant %i)', seed => {
     let plain = 0
     let secrets = 0
     const document = sample(standalone as Schema<unknown>, seed, leaf => {
@@ -26,7 +26,7 @@ describe('the whole configuration', () => {
     expect(shown.split(PLAIN)).toHaveLength(plain + 1)
   })
 
-  test('what is known to be secret is declared so', () => {
+  test('declares all known secrets as secret', () => {
     const found = new Set<string>()
     for (let seed = 1; seed <= 12; seed++) {
       sample(standalone as Schema<unknown>, seed, leaf => {
@@ -54,7 +54,7 @@ describe('the whole configuration', () => {
   })
 })
 
-test('headers that let somebody in are hidden where a header modifier sets them', () => {
+test('redacts credential headers set by a header modifier', () => {
   const { add, set } = headerChangeFields
   const schema = object('modifier', { add, set }) as Schema<unknown>
   const shown = redact(schema, {
@@ -67,7 +67,7 @@ test('headers that let somebody in are hidden where a header modifier sets them'
   })
 })
 
-describe('values that are not as declared', () => {
+describe('values that do not match the schema', () => {
   const schema = object('thing', {
     name: opt(string(), 'Name.'),
     key: opt(secret(), 'Key.', { aliases: ['apiKey'] }),
@@ -89,8 +89,8 @@ describe('values that are not as declared', () => {
     ['a path stays, an inline key does not', { file: { file: 'key.txt' } }, { file: { file: 'key.txt' } }],
     ['an inline key', { file: SECRET }, { file: REDACTED }],
     ['a value of a map', { each: { a: SECRET } }, { each: { a: REDACTED } }],
-    ['free values stay', { any: { a: [1, 'x', null] } }, { any: { a: [1, 'x', null] } }],
-    ['no value', { key: null, name: null }, { key: null, name: null }],
+    ['free-form values stay', { any: { a: [1, 'x', null] } }, { any: { a: [1, 'x', null] } }],
+    ['null values', { key: null, name: null }, { key: null, name: null }],
     [
       'an unset variable',
       { key: new Placeholder('K', '$K'), name: new Placeholder('N', '$N') },
@@ -98,17 +98,17 @@ describe('values that are not as declared', () => {
     ],
   ])('%s', (_what, value, expected) => expect(redact(schema, value)).toEqual(expected))
 
-  test('a form that the declaration does not have', () => {
+  test('a form missing from the schema', () => {
     expect(redact(shapes({ number: { node: { kind: 'integer', min: 0, max: 9 } } }), SECRET)).toBe(REDACTED)
   })
 
-  test('keys that every object inherits', () => {
+  test('inherited object keys', () => {
     const shown = redact(schema, JSON.parse(`{"__proto__": "${SECRET}", "constructor": "${SECRET}"}`)) as object
     expect(Object.keys(shown)).toEqual(['__proto__', 'constructor'])
     expect(JSON.stringify(shown)).not.toContain(SECRET)
   })
 
-  test('a recursive declaration', () => {
+  test('a recursive schema', () => {
     const tree: Schema<unknown> = object('tree', {
       key: opt(secret(), 'K.'),
       in: opt(
@@ -119,7 +119,7 @@ describe('values that are not as declared', () => {
     expect(redact(tree, { in: { in: { key: SECRET } } })).toEqual({ in: { in: { key: REDACTED } } })
   })
 
-  test('the document itself is left as it was', () => {
+  test('the original document is not modified', () => {
     const document = { key: SECRET }
     redact(schema, document)
     expect(document).toEqual({ key: SECRET })

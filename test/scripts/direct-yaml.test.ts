@@ -91,7 +91,7 @@ function variants(text: string): string[] {
   ]
 }
 
-describe('the YAML library in the bundle reads as the one in the package does', () => {
+describe('the bundled YAML library parses like the original package', () => {
   test.each(CONSTRUCTS)('%j', text => {
     for (const each of [text, ...variants(text)]) expect(read(bundled, each), each).toBe(read(yaml, each))
   })
@@ -104,7 +104,7 @@ describe('the YAML library in the bundle reads as the one in the package does', 
     }
   })
 
-  test('what each step of the rewriting looks for is there, and only the outer generators are left', () => {
+  test('the rewrite finds its patterns and leaves only the outer generators', () => {
     const dist = `${root}node_modules/yaml/browser/dist/`
     for (const [file, outer] of [
       ['parse/lexer.js', ['lex']],

@@ -40,7 +40,7 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(temporary, { recursive: true, force: true }))
 
-test('installs one package without a warning and stays small', () => {
+test('installs a single package without warnings and stays small', () => {
   expect(npmSaid).toMatch(/added 1 package/)
   expect(npmSaid).not.toMatch(/warn/i)
   expect(existsSync(join(installed, 'node_modules'))).toBe(false)
@@ -50,7 +50,7 @@ test('installs one package without a warning and stays small', () => {
   expect(manifest).toMatchObject({ repository: {}, homepage: expect.any(String), bugs: {} })
 })
 
-test('the installed commands do their work', () => {
+test('the installed commands work', () => {
   expect(gwctl('--version').stdout).toMatch(/^gwctl \d+\.\d+\.\d+\n$/)
   expect(gwctl('validate', config)).toMatchObject({ status: 0, stderr: '' })
   expect(gwctl('trace', '--help')).toMatchObject({ status: 0, stdout: expect.stringContaining('gwctl trace') })
@@ -58,7 +58,7 @@ test('the installed commands do their work', () => {
   expect(gwctl('validate', join(installed, 'examples/quickstart.yaml'))).toMatchObject({ status: 0, stderr: '' })
 })
 
-test('the installed gateway serves, and dump shows what it has loaded', async () => {
+test('the installed gateway serves traffic, and dump shows its config', async () => {
   const child = spawn(process.execPath, [join(installed, 'bin/run.js'), 'run', '-f', config], { env, cwd: temporary })
   try {
     const said = await untilReady(child.stderr)
@@ -72,7 +72,7 @@ test('the installed gateway serves, and dump shows what it has loaded', async ()
   expect(child.exitCode).toBe(0)
 })
 
-test('every link of the pages leads to a file of the package or out of it', () => {
+test('every link in the docs points to a packaged file or an external URL', () => {
   const pages = ['README.md', 'CHANGELOG.md', ...readdirSync(join(installed, 'docs')).map(name => `docs/${name}`)]
   const dead = pages
     .filter(page => page.endsWith('.md'))
@@ -84,7 +84,7 @@ test('every link of the pages leads to a file of the package or out of it', () =
   expect(dead).toEqual([])
 })
 
-test('the licences of bundled packages travel with their code', () => {
+test('includes the licences of bundled packages', () => {
   const text = readFileSync(join(installed, 'THIRD-PARTY-LICENSES.txt'), 'utf8')
   for (const name of ['@oclif/core', 'yaml', 'ink', 'react', 're2js', 'jose']) expect(text).toContain(`\n${name} `)
 })

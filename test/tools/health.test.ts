@@ -26,13 +26,13 @@ afterEach(() => admin.close())
 const ask = (address: string, wait: number) =>
   askHealth(adminServerAt(new URL(`http://${address}`)), new Waiting(wait, clock))
 
-test('one that is ready is not waited for', async () => {
+test('a ready gateway returns at once', async () => {
   const started = clock.now()
   expect(await ask(admin.address, 60_000)).toEqual({ ready: true, backends: [] })
   expect(clock.now()).toBe(started)
 })
 
-test('one that becomes ready is waited for, and no longer', async () => {
+test('waits for a gateway only until it becomes ready', async () => {
   gateway.pending = ['workers']
   const started = clock.now()
   clock.after(1000, () => {
@@ -42,7 +42,7 @@ test('one that becomes ready is waited for, and no longer', async () => {
   expect(clock.now() - started).toBe(1000)
 })
 
-test('one that never becomes ready: what it waits for', async () => {
+test('a gateway that never becomes ready reports what is pending', async () => {
   gateway.pending = ['workers']
   await expect(ask(admin.address, 1000)).rejects.toMatchObject({
     kind: 'timeout',
@@ -50,7 +50,7 @@ test('one that never becomes ready: what it waits for', async () => {
   })
 })
 
-test('nobody there: why, and the way out', async () => {
+test('an unreachable gateway reports the reason and a hint', async () => {
   const { address } = admin
   await admin.close()
   await expect(ask(address, 1000)).rejects.toMatchObject({
@@ -60,7 +60,7 @@ test('nobody there: why, and the way out', async () => {
   })
 })
 
-test('somebody else is not waited for without a word', async () => {
+test('a different server reports its status at the timeout', async () => {
   const paths = [{ path: '/', methods: ['GET' as const], summary: '', handler: () => text('hello\n') }]
   const other = await listen({ kind: 'tcp', hosts: ['127.0.0.1'], port: 0 }, { paths })
   await expect(ask(other.address, 1000)).rejects.toMatchObject({
@@ -73,7 +73,7 @@ test('somebody else is not waited for without a word', async () => {
 test.each([
   ['nothing', ''],
   ['half a head', 'HTTP/1.1 200 OK\r\n'],
-])('one that hangs and answers %s is not waited for longer', async (_, words) => {
+])('a server that hangs after sending %s does not exceed the timeout', async (_, words) => {
   await using server = await startSilentServer(words)
   const outcome = ask(server.address, 1000).catch((error: unknown) => error)
   while (clock.pending === 0) await new Promise(setImmediate)

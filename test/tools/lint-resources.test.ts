@@ -20,7 +20,7 @@ async function check(name: string, text: string) {
   return diagnostics.filter(d => d.code !== 'GW601' && !(partial && d.severity === 'info' && d.code.startsWith('GW2')))
 }
 
-describe('a doubtful resource gives its lint once, at the marked line', () => {
+describe('a questionable resource has its lint finding once, at the marked line', () => {
   test.each(files)('%s', async name => {
     const text = read(name)
     const line = text.split('\n').findIndex(each => each.includes('# here')) + 1
@@ -30,13 +30,13 @@ describe('a doubtful resource gives its lint once, at the marked line', () => {
   })
 })
 
-describe('its twin gives none', () => {
+describe('the corrected twin has no finding', () => {
   test.each(files)('ok/%s', async name => {
     expect((await check(name, read(`ok/${name}`))).map(d => `${d.range.start.line} ${d.code}`)).toEqual([])
   })
 })
 
-describe('what only the compiler refuses is told at the line of the resource, by the name it has there', () => {
+describe('compiler errors are reported at the resource’s line, with its field names', () => {
   const policy = `apiVersion: agentgateway.dev/v1alpha1
 kind: ProxyPolicy
 metadata: {name: p, namespace: default}
@@ -65,8 +65,8 @@ spec:
   - filters: [{type: RequestRedirect, requestRedirect: {hostname: example.com}}]
 `
   test.each([
-    ['a part', policy, 11],
-    ['the whole', `${policy}---\n${gateway}`, 11],
+    ['a partial configuration', policy, 11],
+    ['a complete configuration', `${policy}---\n${gateway}`, 11],
   ])('%s', async (_what, text, line) => {
     const found = await check('x.yaml', text)
     expect(found.map(({ code, range }) => [code, range.start.line])).toEqual([['GW602', line]])
@@ -76,7 +76,7 @@ spec:
   })
 })
 
-test('what lacks because a selector finds nothing here is not refused', async () => {
+test('a selector without matches in the files is not an error', async () => {
   const backend = `apiVersion: agentgateway.dev/v1alpha1
 kind: ProxyBackend
 metadata: {name: tools}
@@ -117,7 +117,7 @@ const NOT_THERE: Readonly<Record<string, string>> = {
   GW592: 'resources have no sign-in by browsers',
 }
 
-test('every lint whose subject exists in resources has a fixture', () => {
+test('every lint that applies to resources has a fixture', () => {
   const shown = new Set(files.map(name => name.split('.')[0]))
   const lints = Object.keys(CODES).filter(code => code.startsWith('GW5'))
   expect(lints.filter(code => !shown.has(code) && NOT_THERE[code] === undefined)).toEqual([])
@@ -130,7 +130,7 @@ test('a comment in the resource silences a lint', async () => {
   expect({ kept, codes: suppressed.map(each => each.diagnostic.code) }).toEqual({ kept: [], codes: ['GW508'] })
 })
 
-test('resources with mistakes are not linted', async () => {
+test('resources with errors are not linted', async () => {
   const text = read('GW508.ext-auth.yaml').replace('port: 9000', 'port: 90000')
   expect((await check('a.yaml', text)).map(d => d.code)).toEqual(['GW105'])
 })

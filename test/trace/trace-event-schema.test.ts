@@ -13,18 +13,18 @@ recorder.add({ type: 'dropped', count: 3 })
 const events = recorder.texts.map(text => JSON.parse(text))
 
 describe('the published schema', () => {
-  test.each(events.map(event => [event.message.type, event]))('takes %s', (_, event) => {
+  test.each(events.map(event => [event.message.type, event]))('accepts %s', (_, event) => {
     expect(validate(event), JSON.stringify(validate.errors)).toBe(true)
   })
 
   const [event] = events
   test.each([
-    ['no number', { ...event, seq: undefined }],
-    ['time that runs backwards', { ...event, at: -1 }],
+    ['a missing sequence number', { ...event, seq: undefined }],
+    ['a negative time', { ...event, at: -1 }],
     ['an unknown kind of message', { ...event, message: { type: 'teleport' } }],
-    ['a message without its parts', { ...event, message: { type: 'route' } }],
+    ['a message without its fields', { ...event, message: { type: 'route' } }],
     ['a header without a value', { ...event, message: { type: 'snapshot', stage: 's', state: { headers: [['a']] } } }],
-  ])('refuses %s', (_, bad) => {
+  ])('rejects %s', (_, bad) => {
     expect(validate(JSON.parse(JSON.stringify(bad)))).toBe(false)
   })
 })

@@ -53,73 +53,73 @@ const byCli = async () => ({
 type Env = (entra: EntraServer) => Promise<Record<string, string>>
 const user = (userAssignedIdentity: object) => ({ explicitConfig: { managedIdentity: { userAssignedIdentity } } })
 
-describe('a token', () => {
+describe('an Entra ID token', () => {
   test.each<[string, unknown, Env, string, string]>([
     [
-      'of an application with a secret',
+      'for an application with a secret',
       { explicitConfig: SECRET },
       async e => login(e),
       'secret-token',
       `tenant app ${SCOPE}`,
     ],
     [
-      'of the pod',
+      'for the pod',
       { explicitConfig: { workloadIdentity: {} } },
       async e => ({ ...login(e), ...(await federated()) }),
       'workload-token',
       `tenant pod ${SCOPE}`,
     ],
     [
-      'of the machine',
+      'for the machine',
       { explicitConfig: { managedIdentity: {} } },
       async e => machine(e),
       'instance-token',
       `instance ${RESOURCE} {}`,
     ],
     [
-      'of the machine, by client',
+      'for the machine, by client ID',
       user({ clientId: 'c' }),
       async e => machine(e),
       'instance-token',
       `instance ${RESOURCE} {"client_id":"c"}`,
     ],
     [
-      'of the machine, by object',
+      'for the machine, by object ID',
       user({ objectId: 'o' }),
       async e => machine(e),
       'instance-token',
       `instance ${RESOURCE} {"object_id":"o"}`,
     ],
     [
-      'of the machine, by resource',
+      'for the machine, by resource ID',
       user({ resourceId: '/subscriptions/s' }),
       async e => machine(e),
       'instance-token',
       `instance ${RESOURCE} {"msi_res_id":"/subscriptions/s"}`,
     ],
     [
-      'of the app',
+      'for the app',
       { explicitConfig: { managedIdentity: {} } },
       async e => app(e),
       'app-token',
       `app ${RESOURCE} {"x":"1"}`,
     ],
     [
-      'of the app, by resource',
+      'for the app, by resource ID',
       user({ resourceId: '/subscriptions/s' }),
       async e => app(e),
       'app-token',
       `app ${RESOURCE} {"x":"1","mi_res_id":"/subscriptions/s"}`,
     ],
     [
-      'of whoever has signed in',
+      'for the signed-in developer',
       { developerImplicit: {} },
       async e => ({ ...login(e), ...(await byCli()) }),
       'developer-token',
       `mine cli ${SCOPE}`,
     ],
     [
-      'that the environment has: a service principal',
+      'from the environment: a service principal',
       { implicit: {} },
       async e => ({
         ...login(e),
@@ -132,21 +132,21 @@ describe('a token', () => {
       `tenant app ${SCOPE}`,
     ],
     [
-      'that the environment has: a workload',
+      'from the environment: a workload',
       { implicit: {} },
       async e => ({ ...login(e), ...machine(e), ...(await federated()) }),
       'workload-token',
       `tenant pod ${SCOPE}`,
     ],
     [
-      'that the environment has: an app',
+      'from the environment: an app',
       { implicit: {} },
       async e => ({ ...app(e), AZURE_CLIENT_ID: 'c' }),
       'app-token',
       `app ${RESOURCE} {"x":"1","client_id":"c"}`,
     ],
     [
-      'that the environment has: a machine',
+      'from the environment: a machine',
       { implicit: {} },
       async e => machine(e),
       'instance-token',
@@ -162,7 +162,7 @@ describe('a token', () => {
     expect(entra.asked).toEqual([line])
   })
 
-  test('of the developer is used where no machine answers', async () => {
+  test('of the developer is used when no managed identity answers', async () => {
     await using entra = await startEntraServer()
     await using nothing = await startUpstream((_req, res) => res.writeHead(404).end())
     await using backend = await startBackend()
@@ -175,7 +175,7 @@ describe('a token', () => {
     expect(await ask(gateway.url(8080))).toBe('Bearer developer-token')
   })
 
-  test('that nobody has fails the call, and says where it was looked for', async () => {
+  test('that is unavailable fails the call and says which sources were tried', async () => {
     await using nothing = await startUpstream((_req, res) => res.writeHead(404).end())
     await using backend = await startBackend()
     const env = { AZURE_POD_IDENTITY_AUTHORITY_HOST: `http://${nothing.host}` }
@@ -189,7 +189,7 @@ describe('a token', () => {
     expect(backend.connections).toBe(0)
   })
 
-  test('is asked for once by all who wait, renewed before it ends, and never shown', async () => {
+  test('is requested once for all waiting calls, renewed before it expires and never exposed', async () => {
     const clock = new ManualClock()
     await using entra = await startEntraServer()
     await using backend = await startBackend()
@@ -208,7 +208,7 @@ describe('a token', () => {
     for (const secret of ['app+secret', 'secret-token']) expect(shown).not.toContain(secret)
   })
 
-  test('that is refused says why, with nothing of what was sent', async () => {
+  test('that is refused reports the reason without leaking what was sent', async () => {
     await using entra = await startEntraServer()
     await using backend = await startBackend()
     const wrong = { explicitConfig: { clientSecret: { tenantId: 't', clientId: 'a', clientSecret: 'wrong' } } }

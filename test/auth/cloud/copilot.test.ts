@@ -39,7 +39,7 @@ test.each([
   ['github-copilot/hosts.json', JSON_LOGIN, 'ghu_json'],
   ['github-copilot/apps.json', JSON_LOGIN, 'ghu_json'],
   ['gh/hosts.yml', YAML_LOGIN, 'gho_yaml'],
-])('the token comes from %s', async (name, text, token) => {
+])('reads the token from %s', async (name, text, token) => {
   await using backend = await startBackend()
   const env = { XDG_CONFIG_HOME: await settings(name, text) }
   await using gateway = await startGateway(file(backend.host), { env, logFilter: 'trace' })
@@ -47,7 +47,7 @@ test.each([
   expect(JSON.stringify([gateway.gateway.snapshot, gateway.logged])).not.toContain(token)
 })
 
-test('a variable comes before files', async () => {
+test('an environment variable takes precedence over files', async () => {
   await using backend = await startBackend()
   const XDG_CONFIG_HOME = await settings('gh/hosts.yml', YAML_LOGIN)
   for (const name of ['GH_COPILOT_TOKEN', 'COPILOT_GITHUB_TOKEN']) {
@@ -56,7 +56,7 @@ test('a variable comes before files', async () => {
   }
 })
 
-test('whoever signs in anew need not start the gateway anew', async () => {
+test('picks up a new login without a gateway restart', async () => {
   const clock = new ManualClock()
   await using backend = await startBackend()
   const XDG_CONFIG_HOME = await settings('gh/hosts.yml', YAML_LOGIN)
@@ -68,10 +68,10 @@ test('whoever signs in anew need not start the gateway anew', async () => {
 })
 
 test.each([
-  ['nobody has signed in', '{}', /^backend authentication failed: no Copilot token: set GH_COPILOT_TOKEN/],
+  ['no user is signed in', '{}', /^backend authentication failed: no Copilot token: set GH_COPILOT_TOKEN/],
   ['the file is not JSON', '{"github.com": s3cr3t', /: the login of GitHub Copilot is not JSON$/],
-  ['the token has two lines', '{"github.com": {"oauth_token": "s3\\r\\ncr3t"}}', /has no token$/],
-])('where %s, nothing is sent', async (_what, text, reason) => {
+  ['the token contains a line break', '{"github.com": {"oauth_token": "s3\\r\\ncr3t"}}', /has no token$/],
+])('sends nothing when %s', async (_what, text, reason) => {
   await using backend = await startBackend()
   const env = { XDG_CONFIG_HOME: await settings('github-copilot/hosts.json', text) }
   await using gateway = await startGateway(file(backend.host), { env })

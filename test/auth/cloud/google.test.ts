@@ -39,7 +39,7 @@ async function written(text: string, ...path: string[]): Promise<string> {
 }
 
 describe('access tokens', () => {
-  test('of a service account whose file the configuration names', async () => {
+  test('for a service account whose key file is named in the configuration', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     const files = { 'key.json': JSON.stringify(serviceAccount(google)) }
@@ -50,7 +50,7 @@ describe('access tokens', () => {
     expect(google.asked).toEqual(['robot@p.iam.gserviceaccount.com'])
   })
 
-  test('of a service account that stands in the configuration, and never shows', async () => {
+  test('for a service account key inlined in the configuration, which is never exposed', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     const credential = JSON.stringify(serviceAccount(google))
@@ -72,7 +72,7 @@ describe('access tokens', () => {
     for (const secret of ['PRIVATE KEY', 'token-1', 'assertion']) expect(shown).not.toContain(secret)
   })
 
-  test('of the file that the environment names, or that gcloud has written', async () => {
+  test('from the file named by the environment or written by gcloud', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     const named = await written(JSON.stringify(serviceAccount(google)))
@@ -92,14 +92,14 @@ describe('access tokens', () => {
     expect(await ask(gateway.url(8080))).toBe('Bearer user-token')
   })
 
-  test('of the machine', async () => {
+  test('from the metadata server', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     await using gateway = await startGateway(file(backend.host, {}), { env: nowhere(google) })
     expect(await ask(gateway.url(8080))).toBe('Bearer machine-token')
   })
 
-  test('of a workload elsewhere, by a token from a file or a URL', async () => {
+  test('for an external workload, using a subject token from a file or a URL', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     await using issuer = await startUpstream((req, res) => {
@@ -136,7 +136,7 @@ describe('access tokens', () => {
     ])
   })
 
-  test('of another service account, by one that may act for it', async () => {
+  test('for an impersonated service account', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     const credential = JSON.stringify({
@@ -153,7 +153,7 @@ describe('access tokens', () => {
   })
 })
 
-test('a proxy gets a token with each tunnel, and without one nothing is sent', async () => {
+test('sends the proxy a token with each tunnel, and opens no tunnel without one', async () => {
   await using google = await startGoogleServer()
   await using backend = await startBackend()
   const tunnels: unknown[] = []
@@ -187,13 +187,13 @@ describe('ID tokens', () => {
 
   test.each<[string, (google: GoogleServer) => Promise<{ gcp: object; env?: Record<string, string> }>, string]>([
     [
-      'of a service account',
+      'for a service account',
       async google => ({ gcp: { ...ID, credential: JSON.stringify(serviceAccount(google)) } }),
       'https://run.test',
     ],
-    ['of the machine', async google => ({ gcp: ID, env: nowhere(google) }), 'https://run.test'],
+    ['for the machine', async google => ({ gcp: ID, env: nowhere(google) }), 'https://run.test'],
     [
-      'of a person, for gcloud alone',
+      'for a user, only with the gcloud audience',
       async google => ({ gcp: { type: 'idToken', audience: 'gcloud', credential: JSON.stringify(userLogin(google)) } }),
       'gcloud',
     ],
@@ -207,7 +207,7 @@ describe('ID tokens', () => {
     expect(google.asked).toHaveLength(1)
   })
 
-  test('are for the host that is called where none is named, and never for what a client says', async () => {
+  test('default to the backend host as audience and need an explicit one for an IP address', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     const env = nowhere(google)
@@ -220,8 +220,8 @@ describe('ID tokens', () => {
   })
 })
 
-describe('one token', () => {
-  test('is fetched for all who wait, and shared by all who have the same credential', async () => {
+describe('an access token', () => {
+  test('is fetched once for all waiting calls and shared across equal credentials', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     const gcp = { credential: JSON.stringify(serviceAccount(google)) }
@@ -238,7 +238,7 @@ describe('one token', () => {
     expect(google.asked).toHaveLength(1)
   })
 
-  test('is renewed before it ends, and kept through an outage until it does', async () => {
+  test('is renewed before it expires and kept through an outage until it does', async () => {
     const clock = new ManualClock()
     await using google = await startGoogleServer()
     await using backend = await startBackend()
@@ -259,7 +259,7 @@ describe('one token', () => {
   })
 })
 
-test('a client that leaves ends its trace, not the question that others may wait for', async () => {
+test('a disconnecting client ends its own trace, but not a token request others may be waiting for', async () => {
   await using google = await startGoogleServer()
   await using backend = await startBackend()
   const asked = Promise.withResolvers<ServerResponse>()
@@ -290,19 +290,23 @@ test('a client that leaves ends its trace, not the question that others may wait
 
 describe('a token service that', () => {
   test.each<[string, NonNullable<GoogleServer['answer']>, RegExp]>([
-    ['refuses', res => res.writeHead(401).end('{"error": "invalid_grant", "x": "robot"}'), / 401 \(invalid_grant\)$/],
-    ['says no JSON', res => res.end('<html>'), /: the answer of 127\.0\.0\.1:\d+ is not JSON$/],
-    ['says a list', res => res.end('[]'), / is not a JSON object$/],
-    ['gives no token', res => res.end('{}'), / has no token$/],
     [
-      'gives a token of two lines',
+      'refuses the request',
+      res => res.writeHead(401).end('{"error": "invalid_grant", "x": "robot"}'),
+      / 401 \(invalid_grant\)$/,
+    ],
+    ['does not answer with JSON', res => res.end('<html>'), /: the answer of 127\.0\.0\.1:\d+ is not JSON$/],
+    ['answers with a list', res => res.end('[]'), / is not a JSON object$/],
+    ['returns no token', res => res.end('{}'), / has no token$/],
+    [
+      'returns a token with a line break',
       res => res.end('{"access_token": "a\\r\\nx: y", "expires_in": 9}'),
       / has no token$/,
     ],
-    ['gives a token that has ended', res => res.end('{"access_token": "a", "expires_in": 0}'), / has ended already$/],
-    ['says more than anybody needs', res => res.end(Buffer.alloc(300_000)), /response body too large/],
-    ['hangs up', res => res.destroy(), /upstream call failed/],
-  ])('%s fails the call and is asked again', async (_what, answer, expected) => {
+    ['returns an expired token', res => res.end('{"access_token": "a", "expires_in": 0}'), / has ended already$/],
+    ['returns an oversized response', res => res.end(Buffer.alloc(300_000)), /response body too large/],
+    ['closes the connection', res => res.destroy(), /upstream call failed/],
+  ])('%s fails the call but not the next one', async (_what, answer, expected) => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     const credential = JSON.stringify(serviceAccount(google))
@@ -315,7 +319,7 @@ describe('a token service that', () => {
     expect(await ask(gateway.url(8080))).toBe('Bearer token-1')
   })
 
-  test('says nothing has five seconds', async () => {
+  test('does not answer times out after five seconds', async () => {
     const clock = new ManualClock()
     await using google = await startGoogleServer()
     await using backend = await startBackend()
@@ -329,7 +333,7 @@ describe('a token service that', () => {
     expect(await reply).toMatch(/^backend authentication failed: 127\.0\.0\.1:\d+: upstream call timeout/)
   })
 
-  test('is not the metadata server is not believed', async () => {
+  test('is not a Google metadata server is not trusted', async () => {
     await using google = await startGoogleServer()
     await using backend = await startBackend()
     google.answer = res => res.end('{"access_token": "a", "expires_in": 9}')
@@ -338,7 +342,7 @@ describe('a token service that', () => {
   })
 })
 
-describe('a credential that cannot work is found when the file is read', () => {
+describe('an unusable credential is reported when the file is read', () => {
   test.each([
     ['{"type": "service_account"}', 'the Google credential has no `client_email`'],
     ['{"type": "teapot"}', 'the Google credential is of an unknown type'],

@@ -103,13 +103,13 @@ function read(client: Client, text: string): readonly ChatEvent[] {
 
 const pairs = PROVIDERS.flatMap(provider => CLIENTS.map(client => [provider, client] as const))
 
-describe.each(pairs)('a stream of %s for a client of %s', { timeout: 60_000 }, (provider, client) => {
+describe.each(pairs)('a %s stream for a %s client', { timeout: 60_000 }, (provider, client) => {
   const bytes = streamOf(provider)
   const whole = run(provider, client, [bytes]).text as string
   /** Streams of responses repeat themselves: of their places every fifth will do. */
   const step = bytes.length > 2500 ? 5 : 1
 
-  test('is the same however it is cut into pieces', () => {
+  test('produces the same output for any chunk boundaries', () => {
     expect(read(client, whole).map(({ type }) => type)).not.toContain('error')
     for (let at = 1; at < bytes.length; at += step) {
       expect(run(provider, client, [bytes.subarray(0, at), bytes.subarray(at)]).text).toBe(whole)
@@ -123,7 +123,7 @@ describe.each(pairs)('a stream of %s for a client of %s', { timeout: 60_000 }, (
     ).toBe(whole)
   })
 
-  test.each([false, true])('has no clean end when it stops anywhere (reset: %s)', reset => {
+  test.each([false, true])('never ends cleanly when truncated at any point (reset: %s)', reset => {
     for (let at = 0; at < bytes.length; at += step) {
       const { text } = run(provider, client, [bytes.subarray(0, at)], reset)
       if (text === undefined) continue
@@ -133,7 +133,7 @@ describe.each(pairs)('a stream of %s for a client of %s', { timeout: 60_000 }, (
     }
   })
 
-  test('that is damaged anywhere ends once, and never throws', () => {
+  test('ends exactly once and never throws when damaged at any point', () => {
     const byte = fc.record({ at: fc.nat(bytes.length - 1), to: fc.nat(255), size: fc.integer({ min: 0, max: 40 }) })
     fc.assert(
       fc.property(fc.array(byte, { minLength: 1, maxLength: 5 }), fc.boolean(), (damage, reset) => {

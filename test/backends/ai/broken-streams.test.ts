@@ -107,10 +107,10 @@ async function ask(place: keyof typeof PLACES, client: keyof typeof CLIENTS, aft
   return text
 }
 
-describe.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('a stream of the first provider in %s', place => {
-  describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])('for a client of %s', client => {
+describe.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('a stream from the first provider in %s', place => {
+  describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])('for a %s client', client => {
     test.each(Object.keys(WAYS).flatMap(way => Object.keys(BEFORE).map(when => [way, when] as const)))(
-      'that %s %s leaves the request to the next one',
+      'that %s %s fails over to the next provider',
       async (way, when) => {
         behave = res => {
           const begin = BEFORE[when] ?? ''
@@ -121,12 +121,12 @@ describe.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('a stream of the f
       },
     )
 
-    test('that begins with an error does, too', async () => {
+    test('that starts with an error also fails over', async () => {
       behave = res => res.end(START + OVERLOADED)
       expect(await ask(place, client)).toContain('good')
     })
 
-    test.each(Object.keys(WAYS))('that has said something and %s ends with an error', async way => {
+    test.each(Object.keys(WAYS))('that has sent content and %s ends with an error', async way => {
       behave = res => res.write(START + OPEN + SAID('half'), () => setTimeout(() => WAYS[way]?.(res), 2))
       const text = await ask(place, client, 'half')
       expect(text).toContain('half')
@@ -137,7 +137,7 @@ describe.each(Object.keys(PLACES) as (keyof typeof PLACES)[])('a stream of the f
   })
 })
 
-test('a request that takes too long is answered in the words of the client', async () => {
+test('a timed-out request gets an error in the client’s format', async () => {
   behave = () => {
     stalled = true
   }

@@ -27,7 +27,7 @@ function client(gateway: Gateway): OpenAI {
 
 const HELLO = [{ role: 'user' as const, content: 'Hello' }]
 
-describe('the official SDK, unchanged', () => {
+describe('the unmodified OpenAI SDK', () => {
   test('gets a completion, and its usage is recorded', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayTo(upstream)
@@ -51,7 +51,7 @@ describe('the official SDK, unchanged', () => {
     expect(upstream.seen[0]?.path).toBe('/v1/chat/completions')
   })
 
-  test('gets a stream, and its usage is asked for and recorded', async () => {
+  test('gets a stream, and its usage is requested and recorded', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayTo(upstream)
     const over = gateway.next()
@@ -72,7 +72,7 @@ describe('the official SDK, unchanged', () => {
     })
   })
 
-  test('gets a stream of known length without the event that was not asked for', async () => {
+  test('gets a stream of known length without the usage event it did not request', async () => {
     await using upstream = await startOpenAiServer()
     const text = completionEvents('m', true).join('')
     upstream.answer((_req, res) => {
@@ -90,7 +90,7 @@ describe('the official SDK, unchanged', () => {
     expect(events).toHaveLength(ANSWER.length + 2)
   })
 
-  test('gets each chunk when the model sends it', async () => {
+  test('gets each chunk as soon as the model sends it', async () => {
     await using upstream = await startOpenAiServer()
     const [first, ...rest] = completionEvents('gpt-4o', false)
     let goOn: () => void = () => {}
@@ -107,7 +107,7 @@ describe('the official SDK, unchanged', () => {
     expect((await chunks.next()).value?.choices[0]?.delta.content).toBe(ANSWER[0])
   })
 
-  test('that hangs up in mid-stream ends the upstream call', async () => {
+  test('cancels the upstream call when it disconnects mid-stream', async () => {
     await using upstream = await startOpenAiServer()
     const [first] = completionEvents('gpt-4o', false)
     upstream.answer((_req, res) => {
@@ -121,7 +121,7 @@ describe('the official SDK, unchanged', () => {
     await upstream.seen[0]?.cutOff
   })
 
-  test('reads errors of the provider as if it had called it', async () => {
+  test('gets provider errors as if it had called the provider directly', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.setHeader('retry-after', '7')
@@ -138,7 +138,7 @@ describe('the official SDK, unchanged', () => {
     expect((failure as InstanceType<typeof OpenAI.RateLimitError>).headers?.get('retry-after')).toBe('7')
   })
 
-  test('reads a page of some proxy as an error of the API', async () => {
+  test('gets an API error in place of a proxy’s HTML error page', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad gateway</h1>')
@@ -150,7 +150,7 @@ describe('the official SDK, unchanged', () => {
     expect(failure).toMatchObject({ status: 502, type: 'server_error', error: { message: '<h1>Bad gateway</h1>' } })
   })
 
-  test('reads an unreachable provider as an error of the API', async () => {
+  test('gets an API error for an unreachable provider', async () => {
     let port: number
     {
       await using gone = await startOpenAiServer()
@@ -174,26 +174,26 @@ describe('the request', () => {
     return upstream.seen[0]?.body ?? ''
   }
 
-  test('reaches the provider byte for byte when nothing has to change', async () => {
+  test('reaches the provider byte for byte when nothing needs to change', async () => {
     const body =
       '{ "model":"m", "seed": 12345678901234567890, "temperature":1.0, "vendor":{"x":[1,2,{}]}, "__proto__":{"a":1}, "messages":[] }'
     expect(await sent(body)).toBe(body)
   })
 
-  test('keeps unknown fields and number spellings when something changes', async () => {
+  test('keeps unknown fields and number formatting when something changes', async () => {
     const body = '{"model":"m","seed":12345678901234567890,"temperature":1.0,"__proto__":{"a":1},"messages":[]}'
     expect(await sent(body, {}, { openAI: { model: 'gpt-4o' } })).toBe(
       '{"model":"gpt-4o","seed":12345678901234567890,"temperature":1.0,"__proto__":{"a":1},"messages":[]}',
     )
   })
 
-  test('names a model once, so that the provider reads the one that was checked', async () => {
+  test('carries the model only once, so the provider reads the one that was checked', async () => {
     const body = '{"model":"cheap","messages":[],"mod\\u0065l":"expensive"}'
     expect(JSON.parse(await sent(body))).toEqual({ model: 'expensive', messages: [] })
     expect(await sent(body)).not.toContain('cheap')
   })
 
-  test('says max_completion_tokens to gpt models only', async () => {
+  test('uses max_completion_tokens for gpt models only', async () => {
     expect(await sent('{"model":"gpt-5","max_tokens":9,"messages":[]}')).toBe(
       '{"model":"gpt-5","messages":[],"max_completion_tokens":9}',
     )
@@ -212,14 +212,14 @@ describe('the request', () => {
     ['pathOverride', { pathOverride: '/deep/chat?v=2' }, '/deep/chat?v=2'],
     ['pathPrefix', { pathPrefix: '/compat/' }, '/compat/chat/completions?a=b'],
     ['hostOverride alone', {}, '/v1/chat/completions?a=b'],
-  ])('goes to the path of %s', async (_name, more, path) => {
+  ])('uses the path from %s', async (_name, more, path) => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayTo(upstream, more)
     await fetch(`${gateway.url}/v1/chat/completions?a=b`, { method: 'POST', body: '{"model":"m"}' })
     expect(upstream.seen[0]?.path).toBe(path)
   })
 
-  test('goes to a custom server by the paths of its formats', async () => {
+  test('goes to the path of its format on a custom server', async () => {
     await using upstream = await startOpenAiServer()
     const formats = [{ type: 'completions', path: '/api/chat' }]
     await using gateway = await gatewayTo(upstream, {}, { custom: { formats } })
@@ -228,14 +228,14 @@ describe('the request', () => {
   })
 
   test.each([
-    ['no JSON', 'hello', 400],
+    ['a non-JSON body', 'hello', 400],
     ['a list', '[]', 400],
     ['no model', '{"messages":[]}', 400],
-    ['a model that is no text', '{"model":7}', 400],
-    ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 400],
-    ['nesting without end', `{"model":"m","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400],
+    ['a model that is not a string', '{"model":7}', 400],
+    ['invalid UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 400],
+    ['excessive nesting', `{"model":"m","x":${'['.repeat(100_000)}${']'.repeat(100_000)}}`, 400],
     ['more than 2 MiB', JSON.stringify({ model: 'm', x: 'y'.repeat(2 * 1024 * 1024) }), 413],
-  ])('with %s is refused in the form of the API', async (_name, body, status) => {
+  ])('with %s is refused with an API error', async (_name, body, status) => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayTo(upstream)
     const reply = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body })

@@ -138,7 +138,7 @@ describe('Vertex AI', () => {
     }
   }
 
-  test('serves Claude to OpenAI clients, in the form that it wants there', async () => {
+  test('serves Claude to OpenAI clients in the form Vertex AI expects', async () => {
     await using vertex = await start()
     const client = new OpenAI({ baseURL: `${vertex.url}/v1`, apiKey: 'of-the-client', maxRetries: 0 })
     const reply = await client.chat.completions.create({
@@ -156,7 +156,7 @@ describe('Vertex AI', () => {
     expect(asked?.body).not.toHaveProperty('model')
   })
 
-  test('serves Claude to its own clients, streams and token counts included', async () => {
+  test('serves Claude to native clients, including streams and token counts', async () => {
     await using vertex = await start()
     const model = 'publishers/anthropic/models/claude-x'
     const cached = { type: 'text', text: 'Be brief', cache_control: { type: 'ephemeral', scope: 'global' } }
@@ -219,7 +219,7 @@ describe('Vertex AI', () => {
     )
   })
 
-  test('serves other models by its endpoint for OpenAI clients', async () => {
+  test('serves other models through its OpenAI-compatible endpoint', async () => {
     await using vertex = await start()
     const model = 'meta/llama-4'
     expect((await post(`${vertex.url}/v1/chat/completions`, { model, messages: HI }))[0]).toBe(200)
@@ -229,7 +229,7 @@ describe('Vertex AI', () => {
     })
   })
 
-  test('embeds texts in its own form', async () => {
+  test('embeds texts in its own format', async () => {
     await using vertex = await start()
     vertex.cloud.answer((_req, res) =>
       sendJson(res, 200, {
@@ -262,7 +262,7 @@ describe('Vertex AI', () => {
   })
 
   test.each(['claude-x/../../y', 'claude-x?z', 'claude-x%2f', 'anthropic/..'])(
-    'is not asked for %s, which would lead elsewhere',
+    'rejects model %s, which would change the upstream path',
     async model => {
       await using vertex = await start()
       const [status] = await post(`${vertex.url}/v1/messages`, { model, max_tokens: 5, messages: HI })
@@ -270,7 +270,7 @@ describe('Vertex AI', () => {
     },
   )
 
-  test('takes the credentials of the environment where the file names none', async () => {
+  test('uses credentials from the environment when the file names none', async () => {
     await using google = await startGoogleServer()
     await using cloud = await startCloud()
     const params = { vertexProject: 'p', baseUrl: `${cloud.url}/px` }
@@ -283,7 +283,7 @@ describe('Vertex AI', () => {
     expect(asked?.path).toBe('/px/v1/projects/p/locations/global/publishers/google/models/gemini-x:generateContent')
   })
 
-  test('answers in the words of the client when there is no token', async () => {
+  test('returns an error in the client’s format when there is no token', async () => {
     await using google = await startGoogleServer()
     google.answer = res => res.writeHead(503).end()
     await using cloud = await startCloud()
@@ -315,7 +315,7 @@ describe('Azure', () => {
       ['chat/completions', 'responses', 'embeddings'].map(each => `/px/openai/v1/${each}?api-version=preview`),
     ],
     [
-      'OpenAI, dated',
+      'OpenAI, dated version',
       { azureResourceType: 'openAI', azureApiVersion: '2024-06-01' },
       ['deployments/gpt-4o/chat/completions', 'responses', 'deployments/gpt-4o/embeddings'].map(
         each => `/px/openai/${each}?api-version=2024-06-01`,
@@ -327,11 +327,11 @@ describe('Azure', () => {
       ['chat/completions', 'responses', 'embeddings'].map(each => `/px/api/projects/my-project/openai/v1/${each}`),
     ],
     [
-      'Foundry, by the resource alone',
+      'Foundry, by resource only',
       { azureResourceType: 'aiServices' },
       ['chat/completions', 'responses', 'embeddings'].map(each => `/px/api/projects/my-resource/openai/v1/${each}`),
     ],
-  ])('%s is called with a key', async (_what, type, paths) => {
+  ])('calls %s with an API key', async (_what, type, paths) => {
     await using cloud = await startCloud()
     const params = { azureResourceName: 'my-resource', apiKey: 'azure-key', baseUrl: `${cloud.url}/px`, ...type }
     await using gateway = await startGateway(section([{ name: '*', provider: 'azure', params }]))
@@ -345,7 +345,7 @@ describe('Azure', () => {
     expect(asked[0]?.body).toEqual({ model: 'gpt-4o', messages: HI, max_completion_tokens: 5 })
   })
 
-  test('has Claude behind Foundry, in its own format', async () => {
+  test('serves Claude through Foundry in its native format', async () => {
     await using cloud = await startCloud()
     const params = {
       azureResourceName: 'r',
@@ -387,7 +387,7 @@ describe('Azure', () => {
   test.each([
     ['openAI', 'https://cognitiveservices.azure.com/.default'],
     ['foundry', 'https://ai.azure.com/.default'],
-  ])('%s is called with a token of Entra ID for it', async (azureResourceType, scope) => {
+  ])('calls %s with an Entra ID token for its scope', async (azureResourceType, scope) => {
     await using entra = await startEntraServer()
     await using cloud = await startCloud()
     const params = { azureResourceName: 'r', azureResourceType, baseUrl: `${cloud.url}/px` }
@@ -404,7 +404,7 @@ describe('Azure', () => {
     expect(entra.asked).toEqual([`tenant app ${scope}`])
   })
 
-  test('has a deployment whose name would lead elsewhere for no model', async () => {
+  test('rejects models that would change the deployment path', async () => {
     await using cloud = await startCloud()
     const params = {
       azureResourceName: 'r',
@@ -422,7 +422,7 @@ describe('Azure', () => {
 })
 
 describe('Copilot', () => {
-  test('is called with the token of whoever has signed in, each model where it is', async () => {
+  test('uses the signed-in user’s token and the endpoint each model needs', async () => {
     await using cloud = await startCloud()
     const params = { baseUrl: `${cloud.url}/px` }
     const env = { GH_COPILOT_TOKEN: 'ghu_token' }
@@ -453,7 +453,7 @@ describe('Copilot', () => {
   })
 })
 
-test("OpenAI's moderation goes into chats and responses, whatever the client says of it", async () => {
+test("applies OpenAI's moderation setting to chats and responses, whatever the client sends", async () => {
   await using cloud = await startCloud()
   const moderation = { policy: { input: { mode: 'block' } } }
   const ai = { provider: { openAI: { moderation } }, hostOverride: `127.0.0.1:${cloud.port}`, pathPrefix: '/v1' }

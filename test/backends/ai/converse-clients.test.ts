@@ -40,8 +40,8 @@ const END = lines(
   { metadata: { usage: { inputTokens: 4, outputTokens: 2, totalTokens: 6 } } },
 )
 
-describe("a client of Bedrock's runtime", () => {
-  test('reaches Bedrock, whose frames pass as they are', async () => {
+describe("a client of Bedrock's runtime API", () => {
+  test('reaches Bedrock, whose frames pass through unchanged', async () => {
     await using upstream = await startOpenAiServer()
     const sent = writeFrames(SAID + END)
     upstream.answer((_req, res) =>
@@ -65,7 +65,7 @@ describe("a client of Bedrock's runtime", () => {
     expect(frames.map(({ name }) => name)).toEqual(['messageStart', 'contentBlockDelta', 'internalServerException'])
   })
 
-  test('reaches a provider of another format, whole and as a stream', async () => {
+  test('reaches a provider of another format, streaming or not', async () => {
     await using upstream = await startOpenAiServer()
     const choice = { index: 0, message: { role: 'assistant', content: 'Hello' }, finish_reason: 'stop' }
     upstream.answer((_req, res) =>
@@ -82,7 +82,7 @@ describe("a client of Bedrock's runtime", () => {
     expect((await framesOf(reply)).at(-1)).toMatchObject({ name: 'metadata' })
   })
 
-  test('reads errors by their type', async () => {
+  test('gets errors by type', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 429, { error: { type: 'rate_limit_error', message: 'slow' } }))
     await using gateway = await gatewayTo('openAI', upstream)
@@ -94,7 +94,7 @@ describe("a client of Bedrock's runtime", () => {
   })
 })
 
-describe('guards read what it says and hears', () => {
+describe('guards for Bedrock runtime clients', () => {
   const MASK = '{regex: {action: mask, rules: [{pattern: secret}]}}'
   const REJECT = '{regex: {action: reject, rules: [{pattern: secret}]}, rejection: {body: not that}}'
   const guards = (guard: string) => {
@@ -121,7 +121,7 @@ describe('guards read what it says and hears', () => {
   )
   const hidden = (text: string) => text.replaceAll('secret', '<masked>')
 
-  test('in a request, wherever the text stands', async () => {
+  test('mask text anywhere in a request', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 200, { output: { message: { content: [] } }, stopReason: 'end_turn' }))
     await using gateway = await gatewayTo('bedrock', upstream, guards(MASK))
@@ -159,7 +159,7 @@ describe('guards read what it says and hears', () => {
     expect(JSON.parse(upstream.seen[0]?.body ?? '')).toEqual(JSON.parse(wanted))
   })
 
-  test('in a reply', async () => {
+  test('mask text in a reply', async () => {
     await using upstream = await startOpenAiServer()
     const content = [
       { reasoningContent: { reasoningText: { text: 'my secret', signature: 'c2ln' } } },
@@ -183,7 +183,7 @@ describe('guards read what it says and hears', () => {
     })
   })
 
-  test('in a stream of frames, over their borders and byte by byte', async () => {
+  test('mask text across frame boundaries, however the bytes are chunked', async () => {
     await using upstream = await startOpenAiServer()
     const sent = writeFrames(SECRETS)
     upstream.answer((_req, res) => {
@@ -206,7 +206,7 @@ describe('guards read what it says and hears', () => {
     expect(frames.at(-1)).toMatchObject({ name: 'metadata' })
   })
 
-  test('in the frames that a provider of another format is converted to, and ends them with an exception', async () => {
+  test('check frames converted from another format, and end them with an exception on rejection', async () => {
     await using upstream = await startOpenAiServer()
     const chunk = (content: string) =>
       `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content }, finish_reason: null }] })}\n\n`
@@ -229,7 +229,7 @@ describe('guards read what it says and hears', () => {
     expect(JSON.stringify(frames)).not.toContain('secret')
   })
 
-  test('and refuse it', async () => {
+  test('reject a request', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayTo('bedrock', upstream, guards(REJECT))
     const reply = await ask(gateway, 'converse', { messages: [{ role: 'user', content: [{ text: 'secret' }] }] })
@@ -237,7 +237,7 @@ describe('guards read what it says and hears', () => {
     expect(upstream.seen).toEqual([])
   })
 
-  test('and let no frame pass that is cut', async () => {
+  test('let no truncated frame through', async () => {
     await using upstream = await startOpenAiServer()
     const sent = writeFrames(SECRETS).subarray(0, -3)
     upstream.answer((_req, res) =>

@@ -37,8 +37,8 @@ const CLAUDE_STREAM = [
   { type: 'message_stop' },
 ]
 
-describe('the OpenAI SDK, unchanged, before an Anthropic provider', () => {
-  test('gets a whole reply', async () => {
+describe('the unmodified OpenAI SDK with an Anthropic provider', () => {
+  test('gets a complete reply', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) =>
       sendJson(res, 200, {
@@ -71,7 +71,7 @@ describe('the OpenAI SDK, unchanged, before an Anthropic provider', () => {
     })
   })
 
-  test.each([1, 7, 100_000])('gets a stream that comes in pieces of %d bytes', async size => {
+  test.each([1, 7, 100_000])('gets a stream sent in chunks of %d bytes', async size => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -94,7 +94,7 @@ describe('the OpenAI SDK, unchanged, before an Anthropic provider', () => {
     expect(reply.usage).toMatchObject({ prompt_tokens: 11, completion_tokens: 5 })
   })
 
-  test('gets an error, never a clean end, of a stream that breaks', async () => {
+  test('gets an error, never a clean end, when the stream breaks off', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -111,7 +111,7 @@ describe('the OpenAI SDK, unchanged, before an Anthropic provider', () => {
     expect(texts.join('')).toBe('Hel')
   })
 
-  test("gets the provider's refusals as its own errors", async () => {
+  test("gets the provider's errors as OpenAI errors", async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) =>
       sendJson(res, 429, { type: 'error', error: { type: 'rate_limit_error', message: 'slow down' } }),
@@ -159,8 +159,8 @@ describe('Bedrock', () => {
   test.each([
     ['an exception', writeFrame('throttlingException', '{"message":"slow down"}')],
     ['bytes that are not a frame', Buffer.from('nonsense, and a lot of it')],
-    ['a frame that is cut', writeFrame('messageStop', '{}').subarray(0, 20)],
-  ])('ends with an error after %s', async (_, bytes) => {
+    ['a truncated frame', writeFrame('messageStop', '{}').subarray(0, 20)],
+  ])('ends the reply with an error after %s', async (_, bytes) => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'application/vnd.amazon.eventstream' })
@@ -186,7 +186,7 @@ describe('Gemini', () => {
     responseId: 'r1',
   }
 
-  test('answers OpenAI clients in its own format', async () => {
+  test('serves OpenAI clients through its native API', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 200, answer))
     await using gateway = await startGateway(
@@ -203,7 +203,7 @@ describe('Gemini', () => {
     })
   })
 
-  test('is spoken by clients of its own, whose model stands in the path', async () => {
+  test('serves native clients, which send the model in the path', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 200, answer))
     await using gateway = await startGateway(
@@ -235,7 +235,7 @@ describe('Gemini', () => {
 })
 
 test.each(['/v1/chat/completions', '/v1/messages?beta=true', '/v1/responses'])(
-  'a server that knows no streams is no reason to have none: %s',
+  'a streaming client gets a stream even from a provider that cannot stream: %s',
   async path => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) =>
@@ -267,14 +267,14 @@ test.each(['/v1/chat/completions', '/v1/messages?beta=true', '/v1/responses'])(
 )
 
 test.each([
-  ['is nested without end', '['.repeat(100_000), 'nested deeper than 256'],
-  ['is nested as deep', `{"content":${'['.repeat(300)}${']'.repeat(300)}}`, 'nested deeper than 256'],
+  ['is nested too deeply and left open', '['.repeat(100_000), 'nested deeper than 256'],
+  ['is nested too deeply', `{"content":${'['.repeat(300)}${']'.repeat(300)}}`, 'nested deeper than 256'],
   [
-    'breaks off inside a text',
+    'is cut off inside a string',
     `{"id":"msg_1","content":[{"type":"text","text":"${'x'.repeat(1000)}`,
     'did not answer with JSON',
   ],
-])('a reply that %s is an error', async (_, reply, said) => {
+])('a reply that %s yields an error', async (_, reply, said) => {
   await using upstream = await startOpenAiServer()
   upstream.answer((_req, res) => {
     res.writeHead(200, { 'content-type': 'application/json' }).end(reply)

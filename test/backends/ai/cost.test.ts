@@ -40,7 +40,7 @@ llm:
 
 const inline = (models: string) => `[{inline: {providers: {openai: {models: {${models}}}}}}]`
 
-test('each kind of token has its price', async () => {
+test('prices each kind of token separately', async () => {
   const { cost, log, metrics } = await call(inline(`m: {rates: {${RATES}}}`))
   // 1,000 plain, 2,000 from the cache, 50 of audio; 500 plain, 100 of reasoning, 25 of audio.
   expect(cost).toBe(0.0166)
@@ -51,11 +51,11 @@ test('each kind of token has its price', async () => {
 })
 
 test.each([
-  ['the model that was asked for', 'asked: {rates: {input: "1"}}', 3.05e-3],
-  ['the model that answered comes first', 'asked: {rates: {input: "1"}}, m: {rates: {input: "2"}}', 6.1e-3],
-  ['a number', 'm: {rates: {input: 0.5}}', 1.525e-3],
+  ['the requested model', 'asked: {rates: {input: "1"}}', 3.05e-3],
+  ['the responding model takes precedence', 'asked: {rates: {input: "1"}}, m: {rates: {input: "2"}}', 6.1e-3],
+  ['a numeric rate', 'm: {rates: {input: 0.5}}', 1.525e-3],
   [
-    'a long context',
+    'a long-context tier',
     'm: {rates: {input: "1"}, tiers: [{contextOver: 1000, rates: {input: "2"}}, {contextOver: 3050, rates: {input: "9"}}]}',
     6.1e-3,
   ],
@@ -74,7 +74,7 @@ test.each([
   expect(metrics).not.toMatch(/cost_usd_total\{/)
 })
 
-describe('several sources', () => {
+describe('multiple sources', () => {
   const files = {
     'a.json': JSON.stringify({ providers: { openai: { models: { m: { rates: { input: '1', output: '2' } } } } } }),
     'b.json': JSON.stringify({ providers: { openai: { models: { m: { rates: { input: '4' } } } } } }),
@@ -82,11 +82,11 @@ describe('several sources', () => {
   const usage = { ...USAGE, prompt_tokens: 1000, completion_tokens: 1000, total_tokens: 2000 }
   const plain = { ...usage, prompt_tokens_details: {}, completion_tokens_details: {} } as never
 
-  test('the later one wins, price by price', async () => {
+  test('a later source overrides an earlier one, price by price', async () => {
     expect((await call('[{file: a.json}, {file: b.json}]', { files, usage: plain })).cost).toBe(0.006)
   })
 
-  test('MODEL_CATALOG_PATHS stands in their place', async () => {
+  test('MODEL_CATALOG_PATHS replaces them', async () => {
     const env = { MODEL_CATALOG_PATHS: 'b.json,a.json' }
     expect((await call('[]', { files, usage: plain, env })).cost).toBe(0.003)
   })
@@ -100,6 +100,6 @@ test.each([
     `[{inline: '{"providers": {"openai": {"models": {"m": {"rates": {"input": "-1"}}}}}}'}]`,
     'providers.openai.models.m',
   ],
-])('%s is refused', async (catalogs, words) => {
+])('rejects %s', async (catalogs, words) => {
   await expect(call(catalogs)).rejects.toThrow(words)
 })

@@ -63,7 +63,7 @@ test.each([
       },
     },
   ],
-])('%s is asked in its own form', async (model, asked, reply, sent) => {
+])('calls %s in its native format', async (model, asked, reply, sent) => {
   const { value, path, body } = await embed(model, reply, asked, { [TOKENS]: '3' })
   expect(path).toBe(`/model/${encodeURIComponent(model)}/invoke`)
   expect(body).toEqual(sent)
@@ -73,7 +73,7 @@ test.each([
   expect(value).toMatchObject({ object: 'list', model, usage: { prompt_tokens: 3, total_tokens: 3 } })
 })
 
-test('the SDK asks for base64 unless it is told otherwise, and gets it', async () => {
+test('returns base64 to the SDK, which requests it by default', async () => {
   const { value, body } = await embed('amazon.titan-embed-text-v2:0', { embedding: floats, inputTextTokenCount: 1 }, {})
   expect(body).toEqual({ inputText: 'Hi' })
   expect(value?.data[0]?.embedding).toEqual(floats)
@@ -83,20 +83,23 @@ test.each([
   [{ input: ['a', 'b'] }, 'embeds one text a call'],
   [{ input: [1, 2] }, 'takes texts, not tokens'],
   [{ input: [] }, 'input'],
-])('%j is refused before the call', async (asked, words) => {
+])('rejects %j before the call', async (asked, words) => {
   const { error, path } = await embed('amazon.titan-embed-text-v2:0', {}, asked)
   expect(error?.status).toBe(400)
   expect(error?.message).toContain(words)
   expect(path).toBeUndefined()
 })
 
-test('errors of the provider come in the client’s format', async () => {
+test('provider errors are returned in the client’s format', async () => {
   const reply = { message: 'Too many requests', __type: 'ThrottlingException' }
   const { error } = await embed('amazon.titan-embed-text-v2:0', reply, {}, {}, 429)
   expect(error).toMatchObject({ status: 429, message: expect.stringContaining('Too many requests') })
 })
 
-test.each([{}, { embedding: 'x' }, { embeddings: [] }])('a reply without an embedding is a 502: %j', async reply => {
-  const { error } = await embed('amazon.titan-embed-text-v2:0', reply, {})
-  expect(error?.status).toBe(502)
-})
+test.each([{}, { embedding: 'x' }, { embeddings: [] }])(
+  'a reply without an embedding yields a 502: %j',
+  async reply => {
+    const { error } = await embed('amazon.titan-embed-text-v2:0', reply, {})
+    expect(error?.status).toBe(502)
+  },
+)

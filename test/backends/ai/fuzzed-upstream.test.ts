@@ -100,9 +100,9 @@ const CLIENTS = [
   ['/v1/responses', /^event: response\.completed$/m],
 ] as const
 
-describe.each(Object.keys(PROVIDERS) as Name[])('a server in place of %s that sends anything', name => {
+describe.each(Object.keys(PROVIDERS) as Name[])('a server that sends arbitrary bytes in place of %s', name => {
   test.each(CLIENTS)(
-    'neither stops the gateway nor hangs %s, and a broken reply has no clean end',
+    'never stops the gateway or hangs %s, and a broken reply never ends cleanly',
     async (path, clean) => {
       let now: Sent = { head: '', body: Buffer.alloc(0), pieces: 1 }
       const server = await startRaw(() => now)

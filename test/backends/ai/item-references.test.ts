@@ -41,7 +41,7 @@ async function open() {
 const question = { role: 'user', content: 'What time is it?' }
 const answer = (call_id: string) => ({ type: 'function_call_output', call_id, output: 'noon' })
 
-test('an item that the gateway gave out may be referred to', async () => {
+test('an item issued by the gateway can be referenced', async () => {
   await using open_ = await open()
   const first = await open_.ask({ input: [question] })
   const [item] = first.body.output
@@ -60,10 +60,10 @@ test('an item that the gateway gave out may be referred to', async () => {
 })
 
 test.each([
-  ['a client that wants nothing stored', { store: false }, undefined],
+  ['a client with store: false', { store: false }, undefined],
   ['an unknown item', {}, 'fc_resp_00000000000000000000000000000000_0'],
-  ['an id that is no text', {}, 7],
-])('%s: the reference is refused', async (_what, first, id) => {
+  ['an id that is not a string', {}, 7],
+])('%s: rejects the reference', async (_what, first, id) => {
   await using open_ = await open()
   const [item] = (await open_.ask({ input: [question], ...first })).body.output
   const { status, body } = await open_.ask({ input: [question, { type: 'item_reference', id: id ?? item.id }] })

@@ -70,16 +70,16 @@ describe('prompt caching', () => {
     ['arn:aws:bedrock:us-east-1:1:application-inference-profile/abc', 2],
     ['anthropic.claude-instant-v1', 0],
     ['meta.llama3-70b', 0],
-  ])('of %s: %i points', async (model, count) => {
+  ])('sets cache points for %s: %i', async (model, count) => {
     expect(points(await sent(bedrock('{}', model), CHAT, conversation))).toHaveLength(count)
   })
 
-  test('clients of the messages format place their own', async () => {
+  test('leaves cache points to clients of the messages format', async () => {
     const body = { model: 'm', max_tokens: 5, system: words, messages: conversation.messages.slice(1) }
     expect(JSON.stringify(await sent(bedrock('{}'), '/v1/messages', body))).not.toContain('cachePoint')
   })
 
-  test('the `ai` policy has it, too', async () => {
+  test('is also available in the `ai` policy', async () => {
     const config = (upstream: OpenAiServer) => `binds:
 - port: 4000
   listeners:
@@ -92,8 +92,8 @@ describe('prompt caching', () => {
   })
 })
 
-describe('fields that are computed last', () => {
-  test('see the request as the provider gets it, converted or not', async () => {
+describe('final transformations', () => {
+  test('see the request as sent to the provider, converted or not', async () => {
     const model = (provider: string) => (upstream: OpenAiServer) =>
       `llm:
   port: 4000
@@ -118,7 +118,7 @@ describe('fields that are computed last', () => {
     expect(native).not.toHaveProperty('top_k')
   })
 
-  test('of the `ai` policy', async () => {
+  test('apply from the `ai` policy', async () => {
     const config = (upstream: OpenAiServer) => `binds:
 - port: 4000
   listeners:

@@ -58,8 +58,8 @@ async function leave(way: string, path: string, stream: boolean, arrives: 'nothi
   await upstream.seen[0]?.cutOff
 }
 
-describe.each(Object.keys(WAYS))('a client that leaves %s', way => {
-  test.each(Object.entries(PATHS))('ends the call of the provider, %s', async (_name, path) => {
+describe.each(Object.keys(WAYS))('a client that abandons %s', way => {
+  test.each(Object.entries(PATHS))('cancels the provider call, %s', async (_name, path) => {
     await leave(way, path, true, 'nothing')
     await leave(way, path, true, 'a part')
     await leave(way, path, false, 'nothing')
@@ -67,7 +67,7 @@ describe.each(Object.keys(WAYS))('a client that leaves %s', way => {
   })
 })
 
-test('a client that leaves while a guard is asked ends its call, and the provider is not called', async () => {
+test('a client that disconnects during a guard call cancels it, and the provider is not called', async () => {
   await using upstream = await startOpenAiServer()
   const service = await guardService()
   const asked = new Promise<void>(resolve => service.answer(() => resolve()))
@@ -87,7 +87,7 @@ test('a client that leaves while a guard is asked ends its call, and the provide
 })
 
 test.each(['', ', guardrails: {streaming: Enabled, response: [{regex: {action: mask, rules: [{pattern: x}]}}]}'])(
-  'a client that leaves a session ends that of the provider%s',
+  'a client that closes its session ends the provider session%s',
   async guards => {
     await using server = await startRealtimeServer()
     await using gateway = await startGateway(

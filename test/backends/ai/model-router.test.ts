@@ -40,8 +40,8 @@ async function sentModels(upstream: OpenAiServer): Promise<string[]> {
   return upstream.seen.map(({ body }) => (JSON.parse(body) as { model: string }).model)
 }
 
-describe('the official SDK, unchanged', () => {
-  test('lists public models and virtual ones', async () => {
+describe('the unmodified OpenAI SDK', () => {
+  test('lists public and virtual models', async () => {
     const provider = 'openAI'
     await using gateway = await gatewayOf({
       models: [
@@ -56,7 +56,7 @@ describe('the official SDK, unchanged', () => {
     expect(models.data[0]).toMatchObject({ object: 'model', owned_by: 'openai', created: expect.any(Number) })
   })
 
-  test("chats with the gateway's key, which replaces its own", async () => {
+  test("chats with the gateway's key instead of its own", async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayOf({
       models: [{ name: '*', provider: 'openai', params: at(upstream, { apiKey: 'sk-gateway' }) }],
@@ -68,7 +68,7 @@ describe('the official SDK, unchanged', () => {
     expect(JSON.stringify(upstream.seen)).not.toContain('sk-client')
   })
 
-  test('reads the errors of the router', async () => {
+  test('gets router errors as API errors', async () => {
     await using gateway = await gatewayOf({ models: [{ name: 'gpt-4o', provider: 'openAI' }] })
     const client = new OpenAI({ baseURL: `${gateway.url}/v1`, apiKey: 'x', maxRetries: 0 })
     const failure = await client.chat.completions.create({ model: 'nope', messages: [] }).catch((e: unknown) => e)
@@ -78,7 +78,7 @@ describe('the official SDK, unchanged', () => {
 })
 
 describe('the model', () => {
-  test('is found by its name, then by the most specific wildcard', async () => {
+  test('is matched by exact name, then by the most specific wildcard', async () => {
     await using upstream = await startOpenAiServer()
     const model = (name: string) => ({ name, provider: 'openAI', params: at(upstream, { model: `via ${name}` }) })
     await using gateway = await gatewayOf({ models: ['*', 'gpt-*', 'gpt-4*', '*-latest', 'gpt-4o'].map(model) })
@@ -86,7 +86,7 @@ describe('the model', () => {
     expect(await sentModels(upstream)).toEqual(['via gpt-4o', 'via gpt-4*', 'via gpt-*', 'via *-latest', 'via *'])
   })
 
-  test('is chosen by headers among those of one name', async () => {
+  test('is selected by headers among entries of the same name', async () => {
     await using upstream = await startOpenAiServer()
     const params = (model: string) => at(upstream, { model })
     await using gateway = await gatewayOf({
@@ -106,14 +106,14 @@ describe('the model', () => {
     expect(await sentModels(upstream)).toEqual(['engineering', 'rest'])
   })
 
-  test('that is internal cannot be asked for', async () => {
+  test('that is internal cannot be requested', async () => {
     await using gateway = await gatewayOf({
       models: [{ name: 'inner', visibility: 'internal', provider: 'openAI' }],
     })
     expect((await ask(gateway, 'inner')).status).toBe(404)
   })
 
-  test('is limited to those of an API key, also in the list', async () => {
+  test('is limited to the allowed models of an API key, also in the list', async () => {
     await using gateway = await gatewayOf(
       { models: ['gpt-4o', 'other'].map(name => ({ name, provider: 'openAI' })) },
       {
@@ -129,7 +129,7 @@ describe('the model', () => {
     expect(list.data.map(({ id }) => id)).toEqual(['gpt-4o'])
   })
 
-  test('has defaults, overrides and transformations of its own', async () => {
+  test('has its own defaults, overrides and transformations', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayOf({
       models: [
@@ -154,7 +154,7 @@ describe('the model', () => {
     })
   })
 
-  test('refers to a provider entry for everything but its name', async () => {
+  test('can take everything but its name from a referenced provider', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayOf({
       providers: [{ name: 'house', provider: 'openAI', params: at(upstream, { apiKey: 'sk-house' }) }],
@@ -165,7 +165,7 @@ describe('the model', () => {
     expect(upstream.seen[0]?.headers.authorization).toBe('Bearer sk-house')
   })
 
-  test('is asked for at the base path of its URL', async () => {
+  test('is called at the base path of its URL', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayOf({
       models: [{ name: '*', provider: 'groq', params: { baseUrl: `${upstream.url}/openai/v1/` } }],
@@ -190,7 +190,7 @@ describe('messages', () => {
       headers,
     })
 
-  test('reach a provider that speaks them, with the key where it is read', async () => {
+  test('reach a provider with native support, with the key in the header it reads', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 200, MESSAGE))
     await using gateway = await gatewayOf({
@@ -217,7 +217,7 @@ describe('messages', () => {
     })
   })
 
-  test("carry the client's own bearer key as the provider reads it, but leave subscription tokens alone", async () => {
+  test("carry the client's own API key as the provider expects it, but leave subscription tokens alone", async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 200, MESSAGE))
     await using gateway = await gatewayOf({ models: [{ name: '*', provider: 'anthropic', params: at(upstream) }] })
@@ -229,7 +229,7 @@ describe('messages', () => {
     ])
   })
 
-  test('that cannot be converted are refused in their own form', async () => {
+  test('that cannot be converted are rejected in the messages format', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayOf({ models: [{ name: '*', provider: 'openAI', params: at(upstream) }] })
     const reply = await send(gateway, {})
@@ -245,7 +245,7 @@ describe('virtual models', () => {
   const models = (upstream: OpenAiServer) =>
     ['a', 'b', 'c'].map(name => ({ name, visibility: 'internal', provider: 'openAI', params: at(upstream) }))
 
-  test('are shared out by weight', async () => {
+  test('are distributed by weight', async () => {
     await using upstream = await startOpenAiServer()
     const draws = [0, 0.24, 0.26, 0.99]
     const targets = [{ model: 'a' }, { model: 'b', weight: 3 }]
@@ -257,7 +257,7 @@ describe('virtual models', () => {
     expect(await sentModels(upstream)).toEqual(['a', 'a', 'b', 'b'])
   })
 
-  test('fail over to the next priority on the same request', async () => {
+  test('fail over to the next priority within the same request', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res, body) => {
       const { model } = JSON.parse(body) as { model: string }
@@ -279,7 +279,7 @@ describe('virtual models', () => {
     expect((await over).llm).toMatchObject({ requestModel: 'c', responseModel: 'c' })
   })
 
-  test('give the last answer when every model fails', async () => {
+  test('return the last response when every model fails', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 503, { error: { message: 'busy', type: 'overloaded' } }))
     const targets = [
@@ -294,7 +294,7 @@ describe('virtual models', () => {
     expect([reply.status, await reply.json()]).toEqual([503, { error: { message: 'busy', type: 'overloaded' } }])
   })
 
-  test('are chosen by conditions, and may have none that holds', async () => {
+  test('are selected by conditions, with an error when none holds', async () => {
     await using upstream = await startOpenAiServer()
     const targets = [
       { model: 'a', when: 'request.headers["x-tier"] == "free"' },
@@ -321,12 +321,12 @@ describe('virtual models', () => {
 
 describe('request bodies', () => {
   test.each([
-    ['no JSON', 'x', {}, 400, 'invalid_request_body'],
+    ['invalid JSON', 'x', {}, 400, 'invalid_request_body'],
     ['no model', '{"messages":[]}', {}, 400, 'missing_model'],
-    ['a model that is no text', '{"model":["gpt-4o"]}', {}, 400, 'missing_model'],
-    ['a model under another prototype', '{"__proto__":{"model":"gpt-4o"}}', {}, 400, 'missing_model'],
+    ['a model that is not a string', '{"model":["gpt-4o"]}', {}, 400, 'missing_model'],
+    ['a model inside __proto__', '{"__proto__":{"model":"gpt-4o"}}', {}, 400, 'missing_model'],
     ['more than 2 MiB', 'x'.repeat(2 * 1024 * 1024 + 1), {}, 413, 'request_body_too_large'],
-    ['an unknown coding', '{}', { 'content-encoding': 'rot13' }, 415, 'unsupported_content_encoding'],
+    ['an unknown content encoding', '{}', { 'content-encoding': 'rot13' }, 415, 'unsupported_content_encoding'],
     ['damaged gzip', '{}', { 'content-encoding': 'gzip' }, 400, 'request_body_decode_failed'],
     [
       'a gzip bomb',
@@ -335,7 +335,7 @@ describe('request bodies', () => {
       413,
       'request_body_too_large',
     ],
-  ])('with %s are refused', async (_name, body, headers, status, code) => {
+  ])('with %s are rejected', async (_name, body, headers, status, code) => {
     await using gateway = await gatewayOf({ models: [{ name: '*', provider: 'openAI' }] })
     const reply = await fetch(`${gateway.url}/v1/chat/completions`, { method: 'POST', body, headers })
     expect(reply.status).toBe(status)
@@ -343,7 +343,7 @@ describe('request bodies', () => {
     expect(await reply.json()).toMatchObject({ error: { code, type: 'invalid_request_error' } })
   })
 
-  test('that are compressed are read, and sent on plain', async () => {
+  test('that are compressed are read, and forwarded uncompressed', async () => {
     await using upstream = await startOpenAiServer()
     await using gateway = await gatewayOf({ models: [{ name: '*', provider: 'openAI', params: at(upstream) }] })
     const json = '{"model":"m","messages":[]}'
@@ -363,7 +363,7 @@ describe('request bodies', () => {
     ])
   })
 
-  test('that are forms name their model in a field', async () => {
+  test('that are forms carry the model in a field', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 200, { created: 1, data: [] }))
     await using gateway = await gatewayOf({
@@ -378,15 +378,15 @@ describe('request bodies', () => {
   })
 })
 
-describe('the section', () => {
+describe('the llm section', () => {
   test.each([
     ['a wildcard inside a name', { models: [{ name: 'a*b', provider: 'openAI' }] }, 'GW106'],
     ['two wildcards', { models: [{ name: '*a*', provider: 'openAI' }] }, 'GW106'],
     ['an unknown provider', { models: [{ name: 'a', provider: 'opanai' }] }, 'GW104'],
-    ['a reference to nothing', { models: [{ name: 'a', provider: { reference: 'x' } }] }, 'GW204'],
-    ['one id twice', { models: ['a', 'b'].map(name => ({ id: 'i', name, provider: 'openAI' })) }, 'GW203'],
+    ['a dangling provider reference', { models: [{ name: 'a', provider: { reference: 'x' } }] }, 'GW204'],
+    ['a duplicate id', { models: ['a', 'b'].map(name => ({ id: 'i', name, provider: 'openAI' })) }, 'GW203'],
     [
-      'a custom provider without address',
+      'a custom provider without an address',
       { models: [{ name: 'a', provider: { custom: { formats: [{ type: 'completions' }] } } }] },
       'GW103',
     ],
@@ -396,12 +396,12 @@ describe('the section', () => {
       'GW106',
     ],
     [
-      'a virtual model of nothing',
+      'a virtual model with an unknown target',
       { models: [], virtualModels: [{ name: 'v', routing: { weighted: { targets: [{ model: 'x' }] } } }] },
       'GW204',
     ],
     [
-      'a condition that is missing in the middle',
+      'a missing condition on a target before the last',
       {
         models: [{ name: 'a', provider: 'openAI' }],
         virtualModels: [{ name: 'v', routing: { conditional: { targets: [{ model: 'a' }, { model: 'a' }] } } }],
@@ -410,7 +410,7 @@ describe('the section', () => {
     ],
     ['Vertex AI without a project', { models: [{ name: 'a', provider: 'vertex' }] }, 'GW103'],
     [
-      'Azure without a resource, at its provider entry',
+      'a provider entry for Azure without a resource',
       {
         providers: [{ name: 'p', provider: 'azure', params: { azureResourceType: 'openAI' } }],
         models: [{ name: 'a', provider: { reference: 'p' } }],
@@ -418,14 +418,14 @@ describe('the section', () => {
       'GW103',
     ],
     [
-      'parameters beside a reference',
+      'parameters next to a provider reference',
       {
         providers: [{ name: 'p', provider: 'openAI' }],
         models: [{ name: 'a', provider: { reference: 'p' }, params: { apiKey: 'k' } }],
       },
       'GW111',
     ],
-  ])('with %s is found out', (_name, section, code) => {
+  ])('with %s is invalid', (_name, section, code) => {
     expect(findingsOf(section).map(finding => finding.code)).toContain(code)
   })
 })

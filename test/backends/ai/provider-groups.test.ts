@@ -27,8 +27,8 @@ function post(gateway: Gateway, path: string, body: object): Promise<Response> {
 
 const CHAT = '/v1/chat/completions'
 
-describe('groups of providers', () => {
-  test('are asked in order when one fails', async () => {
+describe('provider groups', () => {
+  test('are tried in order on failure', async () => {
     await using broken = await startOpenAiServer()
     await using good = await startOpenAiServer()
     broken.answer((_req, res) => sendJson(res, 500, { error: { message: 'broken' } }))
@@ -41,7 +41,7 @@ describe('groups of providers', () => {
     expect(JSON.parse(good.seen[0]?.body ?? '')).toEqual({ model: 'other', messages: [] })
   })
 
-  test('are not asked again for what the client did wrong', async () => {
+  test('are not retried for client errors', async () => {
     await using first = await startOpenAiServer()
     await using second = await startOpenAiServer()
     first.answer((_req, res) => sendJson(res, 400, { error: { message: 'no' } }))
@@ -52,7 +52,7 @@ describe('groups of providers', () => {
     expect(second.seen).toHaveLength(0)
   })
 
-  test('do not count a call as under way when its client has left', async () => {
+  test('do not count a call as in flight after its client disconnects', async () => {
     await using silent = await startOpenAiServer()
     const asked = new Promise<void>(resolve => silent.answer(() => resolve()))
     const runtime = testRuntime()
@@ -70,7 +70,7 @@ describe('groups of providers', () => {
     await expect.poll(() => under('one') + under('two')).toBe(0)
   })
 
-  test('prefer the healthy one among equals', async () => {
+  test('prefer the healthy provider among equals', async () => {
     await using broken = await startOpenAiServer()
     await using good = await startOpenAiServer()
     broken.answer((_req, res) => sendJson(res, 503, { error: { message: 'broken' } }))
@@ -86,7 +86,7 @@ describe('groups of providers', () => {
 
   test.each([
     ['no provider', {}, 'GW107'],
-    ['provider and groups', { provider: { openAI: {} }, groups: [{ providers: [] }] }, 'GW108'],
+    ['both provider and groups', { provider: { openAI: {} }, groups: [{ providers: [] }] }, 'GW108'],
     ['two kinds of provider', { provider: { openAI: {}, anthropic: {} } }, 'GW108'],
     [
       'nine groups',
@@ -94,20 +94,20 @@ describe('groups of providers', () => {
       'GW109',
     ],
     [
-      'one name twice',
+      'a duplicate name',
       { groups: [0, 1].map(() => ({ providers: [{ name: 'p', provider: { openAI: {} } }] })) },
       'GW111',
     ],
     ['Vertex AI without a project', { provider: { vertex: {} } }, 'GW103'],
     ['Azure without a resource', { provider: { azure: { resourceType: 'openAI' } } }, 'GW103'],
-  ])('with %s are found out', (_name, spec, code) => {
+  ])('with %s are invalid', (_name, spec, code) => {
     const findings: Finding[] = []
     tryDecode(aiBackend.schema, spec, findings)
     expect(findings.map(finding => finding.code)).toContain(code)
   })
 })
 
-test('session affinity keeps a user with one provider of a group, and another comes in when that one fails', async () => {
+test('session affinity keeps a user on one provider of a group, and fails over when it fails', async () => {
   await using one = await startOpenAiServer()
   await using other = await startOpenAiServer()
   const entry = (name: string, server: OpenAiServer) =>
@@ -169,7 +169,7 @@ describe('the ai policy', () => {
     })
   })
 
-  test('puts system prompts where messages have them', async () => {
+  test('puts system prompts where the messages format has them', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => sendJson(res, 200, { type: 'message' }))
     await using gateway = await gatewayOf(at(upstream, 'one', { anthropic: {} }), {
@@ -199,7 +199,7 @@ describe('the ai policy', () => {
     })
   })
 
-  test('chooses the kind of a request by its path', async () => {
+  test('selects the request type by path', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((req, res, body) => {
       res.writeHead(200, { 'content-type': 'text/plain' }).end(`${req.method} ${req.url} got ${body}`)
@@ -213,7 +213,7 @@ describe('the ai policy', () => {
     expect([models.status, await models.text()]).toEqual([200, 'GET /v1/models got '])
   })
 
-  test('reads usage off replies that are only watched', async () => {
+  test('records usage from replies that are only inspected, leaving them unchanged', async () => {
     await using upstream = await startOpenAiServer()
     const json = '{"model":"img","data":[],"usage":{"input_tokens":5,"output_tokens":6,"total_tokens":11}}'
     upstream.answer((_req, res) => {

@@ -26,7 +26,7 @@ async function ask(gateway: TestGateway, body: object, path = CHAT) {
 const sent = ({ seen }: OpenAiServer) => seen.map(({ body }) => JSON.parse(body))
 
 describe('the ai policy of a provider', () => {
-  test('says what is different there: the rest of the backend’s holds too', async () => {
+  test('overrides the backend’s policy field by field', async () => {
     await using first = await startOpenAiServer()
     await using second = await startOpenAiServer()
     first.answer((_req, res) => sendJson(res, 500, {}))
@@ -44,7 +44,7 @@ describe('the ai policy of a provider', () => {
     expect([first.seen.length, second.seen.length]).toEqual([1, 1])
   })
 
-  test('looks at what goes to that provider only', async () => {
+  test('guards only requests to that provider', async () => {
     await using first = await startOpenAiServer()
     await using second = await startOpenAiServer()
     first.answer((_req, res) => sendJson(res, 500, {}))
@@ -55,7 +55,7 @@ describe('the ai policy of a provider', () => {
     expect(sent(second)).toMatchObject([chat('a secret')])
   })
 
-  test('says what kind of request a path is for', async () => {
+  test('selects the request type by path', async () => {
     await using first = await startOpenAiServer()
     await using second = await startOpenAiServer()
     first.answer((_req, res) => sendJson(res, 500, {}))
@@ -64,7 +64,7 @@ describe('the ai policy of a provider', () => {
     expect([...sent(first), ...sent(second)]).toEqual([chat('Hi'), { ...chat('Hi'), seed: 1 }])
   })
 
-  test('may be aimed at the provider by its name', async () => {
+  test('can target the provider by name', async () => {
     await using first = await startOpenAiServer()
     await using second = await startOpenAiServer()
     const aimed = `
@@ -78,7 +78,7 @@ policies:
   })
 })
 
-test('the health policy of a provider says when it is left out', async () => {
+test('the health policy of a provider decides when it is evicted', async () => {
   await using first = await startOpenAiServer()
   await using second = await startOpenAiServer()
   first.answer((_req, res) => sendJson(res, 404, {}))

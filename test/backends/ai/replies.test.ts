@@ -46,7 +46,7 @@ describe('a stream', () => {
     ['single bytes', '\n', 1],
     ['pieces that split characters and lines', '\n', 7],
     ['pieces with CRLF', '\r\n', 5],
-  ])('in %s reaches the client unchanged, and is counted', async (_name, newline, size) => {
+  ])('in %s reaches the client unchanged, and its usage is counted', async (_name, newline, size) => {
     const text = completionEvents('gpt-4o', true).join('').replaceAll('\n', newline)
     const bytes = Buffer.from(text)
     await using upstream = await startOpenAiServer()
@@ -63,7 +63,7 @@ describe('a stream', () => {
     expect((await over).llm).toMatchObject({ inputTokens: USAGE.prompt_tokens, outputTokens: USAGE.completion_tokens })
   })
 
-  test('that breaks off ends with an error that SDKs see, and what came is counted', async () => {
+  test('that breaks off ends with an error visible to SDKs, and partial usage is counted', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -93,9 +93,9 @@ describe('a stream', () => {
   })
 })
 
-describe('a reply that nobody reads', () => {
+describe('a reply the client does not read', () => {
   test.each(['text/event-stream', 'application/json'])(
-    'of type %s stops the provider instead of filling memory',
+    'of type %s applies backpressure to the provider instead of filling memory',
     async type => {
       await using upstream = await startOpenAiServer()
       const event = Buffer.from(`data: {"choices":[{"delta":{"content":"${'x'.repeat(64 * 1024)}"}}]}\n\n`)
@@ -134,7 +134,7 @@ describe('a reply that nobody reads', () => {
     },
   )
 
-  test('is unpacked only as far as there is room', async () => {
+  test('is decompressed only as fast as it can be written', async () => {
     const bomb = gzipSync(Buffer.alloc(4 * 1024 * 1024))
     let total = 0
     let sinceRoom = 0
@@ -170,14 +170,14 @@ describe('a reply that nobody reads', () => {
   })
 })
 
-describe('a whole reply', () => {
+describe('a reply', () => {
   test.each([
-    ['no JSON', 'It works!', {}],
-    ['half of it', '{"model":"m","choices":[', {}],
-    ['nothing', '', {}],
-    ['a coding that nobody knows', '{}', { 'content-encoding': 'rot13' }],
+    ['not JSON', 'It works!', {}],
+    ['truncated', '{"model":"m","choices":[', {}],
+    ['empty', '', {}],
+    ['in an unknown content encoding', '{}', { 'content-encoding': 'rot13' }],
     ['damaged gzip', 'not gzip at all', { 'content-encoding': 'gzip' }],
-  ])('that is %s is a bad gateway in the form of the API', async (_name, body, headers) => {
+  ])('that is %s yields a 502 API error', async (_name, body, headers) => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body)
@@ -188,7 +188,7 @@ describe('a whole reply', () => {
     expect(await reply.json()).toMatchObject({ error: { type: 'server_error', message: expect.any(String) } })
   })
 
-  test('that breaks off is an error, not half a reply', async () => {
+  test('that breaks off yields an error instead of a partial reply', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' })
@@ -206,7 +206,7 @@ describe('a whole reply', () => {
     ['deflate', deflateSync],
     ['br', brotliCompressSync],
     ['zstd', zstdCompressSync],
-  ] as const)('in %s, which was not asked for, is unpacked and counted', async (coding, compress) => {
+  ] as const)('in unrequested %s is decompressed and counted', async (coding, compress) => {
     await using upstream = await startOpenAiServer()
     const json = JSON.stringify({ model: 'm', choices: [], usage: USAGE })
     upstream.answer((_req, res) => {
@@ -221,7 +221,7 @@ describe('a whole reply', () => {
     expect(upstream.seen[0]?.headers['accept-encoding']).toBe('identity')
   })
 
-  test('in gzip as a stream is unpacked event by event', async () => {
+  test('streamed in gzip is decompressed event by event', async () => {
     await using upstream = await startOpenAiServer()
     const text = completionEvents('m', true).join('')
     upstream.answer((_req, res) => {
@@ -235,7 +235,7 @@ describe('a whole reply', () => {
     expect((await over).llm).toMatchObject({ inputTokens: 11 })
   })
 
-  test('of many megabytes goes through as it comes, and is counted', async () => {
+  test('of many megabytes is streamed through and counted', async () => {
     await using upstream = await startOpenAiServer()
     const part = Buffer.from(`${Array.from({ length: 8000 }, (_, i) => i / 8000).join(',')},`)
     const parts = Math.ceil((30 * 1024 * 1024) / part.length)
@@ -258,7 +258,7 @@ describe('a whole reply', () => {
     expect((await over).llm).toMatchObject({ responseModel: 'embed-3', inputTokens: 8, totalTokens: 8 })
   })
 
-  test('with hostile JSON goes through', async () => {
+  test('with hostile JSON passes through', async () => {
     await using upstream = await startOpenAiServer()
     const json = `{"__proto__":{"usage":{"prompt_tokens":1}},"model":"m","x":${'['.repeat(50_000)}${']'.repeat(50_000)}}`
     upstream.answer((_req, res) => {

@@ -31,7 +31,7 @@ describe('Bedrock', () => {
     ],
   }
 
-  test('ranks in its own form', async () => {
+  test('reranks in its native format', async () => {
     const asked = { model: 'cohere.rerank-v3-5:0', top_n: 2, max_tokens_per_doc: 100 }
     const { status, body, path, sent } = await rerank(provider, results, asked)
     expect(status).toBe(200)
@@ -62,7 +62,7 @@ describe('Bedrock', () => {
     })
   })
 
-  test('does so on a host of its own', () => {
+  test('reranks on a separate host', () => {
     const { hosts } = PROVIDERS.bedrock.wire({ region: 'eu-west-1' } as never)
     expect(hosts).toEqual({ rerank: 'bedrock-agent-runtime.eu-west-1.amazonaws.com' })
   })
@@ -70,21 +70,18 @@ describe('Bedrock', () => {
   test.each([
     ['no documents', { documents: [] }],
     ['no query', { query: 7 }],
-    ['a document of another kind', { documents: [7] }],
-  ])('%s: the client is told', async (_, asked) => {
+    ['a document of an unsupported type', { documents: [7] }],
+  ])('rejects a request with %s', async (_, asked) => {
     const { status, sent } = await rerank(provider, results, { model: 'amazon.rerank-v1:0', ...asked })
     expect([status, sent]).toEqual([400, undefined])
   })
 
-  test.each([{}, { results: [{ index: 7, relevanceScore: 1 }] }])(
-    'a reply that makes no sense is none: %j',
-    async reply => {
-      expect((await rerank(provider, reply, { model: 'amazon.rerank-v1:0' })).status).toBe(502)
-    },
-  )
+  test.each([{}, { results: [{ index: 7, relevanceScore: 1 }] }])('an invalid reply yields a 502: %j', async reply => {
+    expect((await rerank(provider, reply, { model: 'amazon.rerank-v1:0' })).status).toBe(502)
+  })
 })
 
-test('Vertex AI ranks in its own form, and documents are echoed where that is wanted', async () => {
+test('Vertex AI reranks in its native format, and documents are echoed on request', async () => {
   const provider = { provider: 'vertex', params: { vertexProject: 'p', apiKey: 'k' } }
   const records = [{ id: '1', score: 0.75 }, { id: '2' }]
   const asked = { model: 'semantic-ranker-default@latest', return_documents: true }

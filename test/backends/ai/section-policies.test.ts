@@ -6,8 +6,8 @@ import { completionEvents, startOpenAiServer } from '../../helpers/openai-server
 const CHAT = '/v1/chat/completions'
 const body = (model: string): string => JSON.stringify({ model, messages: [{ role: 'user', content: 'Hi' }] })
 
-describe('policies of a model', () => {
-  test('run around its calls, and only its', async () => {
+describe('model policies', () => {
+  test('apply to its own calls only', async () => {
     await using upstream = await startOpenAiServer()
     await using engine = await startGateway(`
 llm:
@@ -40,7 +40,7 @@ llm:
     expect(referring).not.toHaveProperty('x-model')
   })
 
-  test('start anew for the next model when one fails', async () => {
+  test('start afresh for the next model after a failure', async () => {
     await using upstream = await startOpenAiServer()
     await using engine = await startGateway(`
 llm:
@@ -66,7 +66,7 @@ llm:
     expect(upstream.seen[0]?.headers).not.toHaveProperty('x-first')
   })
 
-  test('decide who may use it, and hide it from the others', async () => {
+  test('decide who may use it, and hide it from everyone else', async () => {
     await using upstream = await startOpenAiServer()
     await using engine = await startGateway(`
 llm:
@@ -105,7 +105,7 @@ llm:
 })
 
 describe('the engine', () => {
-  test('ends the upstream call when a client hangs up in mid-stream', async () => {
+  test('cancels the upstream call when a client disconnects mid-stream', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -123,7 +123,7 @@ llm:
     await upstream.seen[0]?.cutOff
   })
 
-  test('serves a provider of a route with a key and a policy of its own', async () => {
+  test('serves a route’s provider with its own key and policy', async () => {
     await using upstream = await startOpenAiServer()
     await using engine = await startGateway(`
 binds:

@@ -27,14 +27,14 @@ async function count(provider: string, path: string, body: unknown, answer: obje
 const COUNT = '/v1/messages/count_tokens'
 const messages = [{ role: 'user', content: 'Hello, world!' }]
 
-describe('where the provider has no count, tokens are estimated', () => {
+describe('token estimates for providers without a token count endpoint', () => {
   test.each([
     // `Hello, world!` has four tokens; four more for the message, three at the end.
     ['one message', { messages }, 11],
     ['instructions', { messages, system: 'Hello, world!' }, 19],
-    ['what looks like a control token', { messages: [{ role: 'user', content: '<|endoftext|>' }] }, 14],
+    ['text that looks like a control token', { messages: [{ role: 'user', content: '<|endoftext|>' }] }, 14],
     [
-      'a picture',
+      'an image',
       { messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'url', url: 'x:' } }] }] },
       1007,
     ],
@@ -44,7 +44,7 @@ describe('where the provider has no count, tokens are estimated', () => {
     expect(seen).toEqual([])
   })
 
-  test('tools and what they said count', async () => {
+  test('include tools, their calls and results', async () => {
     const tools = [{ name: 'now', description: 'The time', input_schema: { type: 'object', properties: {} } }]
     const more = [
       { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'now', input: { zone: 'UTC' } }] },
@@ -55,27 +55,27 @@ describe('where the provider has no count, tokens are estimated', () => {
     expect(reply.input_tokens).toBeLessThan(60)
   })
 
-  test('Gemini’s clients are answered in their own form', async () => {
+  test('are returned to Gemini clients in their own format', async () => {
     const body = { contents: [{ role: 'user', parts: [{ text: 'Hello, world!' }] }] }
     const { reply } = await count('openai', '/v1beta/models/gpt-4o:countTokens', body)
     expect(reply).toEqual({ totalTokens: 11 })
   })
 
-  test('a long text is counted in part: the rest goes on alike', async () => {
+  test('extrapolate from a sample of a long text', async () => {
     const text = 'one two three four '.repeat(50_000)
     const { reply } = await count('openai', COUNT, { model: 'gpt-4o', messages: [{ role: 'user', content: text }] })
     expect(reply.input_tokens).toBeGreaterThan(195_000)
     expect(reply.input_tokens).toBeLessThan(205_000)
   })
 
-  test('a request that cannot be read is refused in the client’s format', async () => {
+  test('an unreadable request is rejected in the client’s format', async () => {
     const { status, reply } = await count('openai', COUNT, { model: 'gpt-4o', messages: 'no' })
     expect(status).toBe(400)
     expect(reply).toMatchObject({ type: 'error', error: { message: expect.stringContaining('messages') } })
   })
 })
 
-test('Bedrock counts for Claude itself, and others are estimated', async () => {
+test('Bedrock counts tokens for Claude itself, and other models are estimated', async () => {
   const asked = { model: 'anthropic.claude-sonnet-4', messages }
   const { reply, seen } = await count('bedrock', COUNT, asked, { inputTokens: 9 })
   expect(reply).toEqual({ input_tokens: 9 })

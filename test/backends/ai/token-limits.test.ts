@@ -41,8 +41,8 @@ llm:
 const bucket = (size: number) =>
   `localRateLimit: [{maxTokens: ${size}, tokensPerFill: ${size}, fillInterval: 1h, type: tokens}]`
 
-describe('tokens counted before the call', () => {
-  test('are refused where the bucket has not so many, and the provider is not asked', async () => {
+describe('tokens estimated before the call', () => {
+  test('are rejected without calling the provider when the bucket has too few', async () => {
     await using at = await section(bucket(14))
     const { status, body } = await at.ask()
     expect(status).toBe(429)
@@ -50,7 +50,7 @@ describe('tokens counted before the call', () => {
     expect(at.upstream.seen).toEqual([])
   })
 
-  test('are settled by what the provider says', async () => {
+  test('are settled with the usage the provider reports', async () => {
     await using at = await section(bucket(40))
     at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [], ...usage(9, 2) }))
     expect(await at.ask()).toMatchObject({ status: 200, left: '25' })
@@ -59,21 +59,21 @@ describe('tokens counted before the call', () => {
     expect(await at.ask()).toMatchObject({ status: 429, left: '7' })
   })
 
-  test('stay taken where the provider does not say how many it used', async () => {
+  test('stay deducted when the provider reports no usage', async () => {
     await using at = await section(bucket(20))
     at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [] }))
     expect((await at.ask()).status).toBe(200)
     expect((await at.ask()).status).toBe(429)
   })
 
-  test('without `tokenize` a request passes as long as one is left', async () => {
+  test('without `tokenize` a request passes as long as one token is left', async () => {
     await using at = await section(bucket(1), { tokenize: false })
     at.upstream.answer((_req, res) => sendJson(res, 200, { choices: [], ...usage(9, 2) }))
     expect((await at.ask()).status).toBe(200)
     expect((await at.ask()).status).toBe(429)
   })
 
-  test('embeddings and bodies of unknown shape are counted as text', async () => {
+  test('embeddings and bodies of unknown shape are estimated as text', async () => {
     await using at = await section(bucket(30))
     const long = 'word '.repeat(200)
     expect((await at.ask({ model: 'm', input: long }, EMBED)).status).toBe(429)
@@ -82,7 +82,7 @@ describe('tokens counted before the call', () => {
     expect((await at.ask({ model: 'm', input: 'word' }, EMBED)).status).toBe(200)
   })
 
-  test('are taken once for several providers in turn', async () => {
+  test('are deducted once across failover between providers', async () => {
     await using broken = await startOpenAiServer()
     await using good = await startOpenAiServer()
     broken.answer((_req, res) => sendJson(res, 500, {}))
@@ -103,7 +103,7 @@ binds: [{port: 8080, listeners: [{routes: [{
     expect([broken.seen.length, good.seen.length]).toEqual([1, 1])
   })
 
-  test('a service is asked for them before the call, and for the rest after it', async () => {
+  test('are charged to a rate limit service before the call, and the rest after it', async () => {
     const over = { overallCode: 2 }
     let asked = 0
     await using service = await startEnvoyServices({
@@ -120,7 +120,7 @@ binds: [{port: 8080, listeners: [{routes: [{
   })
 })
 
-test('a call that only counts uses no tokens', async () => {
+test('a token count request uses no tokens', async () => {
   await using at = await section(bucket(10), { tokenize: false })
   for (let i = 0; i < 3; i++) {
     const { status, body } = await at.ask({ ...QUESTION, max_tokens: 1 }, COUNT)
@@ -129,7 +129,7 @@ test('a call that only counts uses no tokens', async () => {
   expect((await at.ask()).left).toBe('10')
 })
 
-describe('tokens of a reply, local and global', () => {
+describe('local and remote limits on reply tokens', () => {
   /** Of the provider's: 5 sent, 10 read from its cache, 3 written to it, 2 said. */
   const CACHED = { input_tokens: 5, cache_read_input_tokens: 10, cache_creation_input_tokens: 3 }
   const named = (type: string, rest: object) => `event: ${type}\ndata: ${JSON.stringify({ type, ...rest })}\n\n`
@@ -173,7 +173,7 @@ describe('tokens of a reply, local and global', () => {
     ['anthropic', '/v1/messages', EVENTS, STARTED + ENDED],
     ['anthropic', CHAT, EVENTS, STARTED + ENDED],
     ['bedrock', CHAT, 'application/vnd.amazon.eventstream', FRAMES],
-  ])('that %s streams to a client of %s are counted with those of the cache', async (provider, path, type, stream) => {
+  ])('count tokens streamed by %s to a client of %s, including cached ones', async (provider, path, type, stream) => {
     await using service = await startEnvoyServices({ shouldRateLimit: () => ({ overallCode: 1 }) })
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => res.writeHead(200, { 'content-type': type }).end(stream))
@@ -195,7 +195,7 @@ llm:
     expect((await ask()).status).toBe(429)
   })
 
-  test('of which the client hears only the beginning are counted as far as the provider told', async () => {
+  test('count the usage reported so far when the client disconnects early', async () => {
     await using upstream = await startOpenAiServer()
     upstream.answer((_req, res) => res.writeHead(200, { 'content-type': EVENTS }).write(STARTED))
     await using gateway = await startGateway(

@@ -32,7 +32,7 @@ async function connect(gateway: TestGateway): Promise<Client> {
 
 const names = async (client: Client) => (await client.listTools()).tools.map(tool => tool.name)
 
-test('a route with several targets and rules serves what the rules name', async () => {
+test('a route with several targets and rules serves what the rules allow', async () => {
   const [time, notes] = await Promise.all([server('time'), server('notes')])
   const gateway = await start(`
 binds:
@@ -65,7 +65,7 @@ binds:
   ])
 })
 
-test('rules of the route and of the backend count together', async () => {
+test('route rules and backend rules are combined', async () => {
   const up = await server('up')
   const gateway = await start(`
 binds:
@@ -80,7 +80,7 @@ binds:
   expect((await names(await connect(gateway))).sort()).toEqual(['big', 'echo'])
 })
 
-test('policies of a target concern its calls only', async () => {
+test('target policies apply to calls to that target only', async () => {
   const [one, two] = await Promise.all([startScript(() => undefined), startScript(() => undefined)])
   closing.push(
     () => one.close(),
@@ -102,7 +102,7 @@ mcp:
   expect(two.received[0]?.headers['x-target']).toBeUndefined()
 })
 
-test('sessions survive a reload that leaves their backend as it is', async () => {
+test('sessions survive a reload that leaves their backend unchanged', async () => {
   const up = await server('up')
   const config = (port: number) => `
 binds:

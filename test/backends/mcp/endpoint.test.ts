@@ -23,19 +23,24 @@ async function setUp(
   return { up, gateway }
 }
 
-describe('the checks of a POST', () => {
+describe('POST validation', () => {
   test.each([
-    ['Accept', { accept: 'application/json' }, 406, 'client must accept both application/json and text/event-stream'],
     [
-      'Accept of a stream only',
+      'Accept without event streams',
+      { accept: 'application/json' },
+      406,
+      'client must accept both application/json and text/event-stream',
+    ],
+    [
+      'Accept without JSON',
       { accept: 'text/event-stream' },
       406,
       'client must accept both application/json and text/event-stream',
     ],
     ['Content-Type', { 'content-type': 'text/plain' }, 415, 'client must send application/json'],
-    ['the session', {}, 400, 'session header is required for non-initialize requests'],
-    ['a session that is none', { 'mcp-session-id': 'abc' }, 400, 'invalid session ID header'],
-  ])('refuse a request by its %s', async (_what, headers, status, text) => {
+    ['missing session', {}, 400, 'session header is required for non-initialize requests'],
+    ['invalid session', { 'mcp-session-id': 'abc' }, 400, 'invalid session ID header'],
+  ])('rejects a request by its %s', async (_what, headers, status, text) => {
     const { up, gateway } = await setUp()
     const reply = await post(gateway.url, LIST, headers)
     expect([reply.status, reply.text]).toEqual([status, `mcp: ${text}`])
@@ -44,7 +49,7 @@ describe('the checks of a POST', () => {
 
   test.each([
     ['malformed JSON', '{"jsonrpc":"2.0",'],
-    ['nothing', ''],
+    ['an empty body', ''],
     ['a batch', JSON.stringify([LIST])],
     ['a string', '"x"'],
     ['JSON-RPC 1.0', JSON.stringify({ ...LIST, jsonrpc: '1.0' })],
@@ -53,17 +58,17 @@ describe('the checks of a POST', () => {
     ['params that are a list', JSON.stringify({ ...LIST, params: [] })],
     ['a method that is a number', JSON.stringify({ ...LIST, method: 1 })],
     ['invalid UTF-8', Buffer.from('{"jsonrpc":"2.0","id":1,"method":"\xff"}', 'latin1')],
-    ['a field twice', '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}'],
-    ['a name in two spellings', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}'],
+    ['a duplicate field', '{"jsonrpc":"2.0","id":1,"method":"tools/list","method":"tools/call"}'],
+    ['a field in two letter cases', '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}'],
     [
-      'a name twice, once escaped',
+      'a duplicate field with one escaped',
       '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","n\\u0061me":"b"}}',
     ],
     [
-      '100 000 lists in one another',
+      '100 000 nested lists',
       `{"jsonrpc":"2.0","id":1,"method":"x","params":{"a":${'['.repeat(1e5)}${']'.repeat(1e5)}}}`,
     ],
-  ])('refuse %s', async (_what, body) => {
+  ])('rejects %s', async (_what, body) => {
     const { up, gateway } = await setUp()
     const reply = await post(gateway.url, body)
     expect(reply.status).toBe(400)
@@ -71,7 +76,7 @@ describe('the checks of a POST', () => {
     expect(up.received).toEqual([])
   })
 
-  test('refuse a body of 3 MiB with a JSON-RPC error', async () => {
+  test('rejects a 3 MiB body with a JSON-RPC error', async () => {
     const { up, gateway } = await setUp()
     const reply = await post(gateway.url, { ...LIST, params: { fill: 'x'.repeat(3 * 1024 * 1024) } })
     expect(reply.status).toBe(413)
@@ -79,13 +84,13 @@ describe('the checks of a POST', () => {
     expect(up.received).toEqual([])
   })
 
-  test('refuse other methods', async () => {
+  test('rejects other methods', async () => {
     const { gateway } = await setUp()
     const reply = await send(gateway.url, 'PUT')
     expect([reply.status, reply.text]).toEqual([405, 'mcp: method not allowed; must be GET, POST, or DELETE'])
   })
 
-  test('refuse an unknown protocol version and say which there are', async () => {
+  test('rejects an unknown protocol version and lists the supported ones', async () => {
     const { gateway } = await setUp()
     const listed = await post(gateway.url, LIST, { 'mcp-protocol-version': '1999-01-01' })
     expect(listed.status).toBe(400)
@@ -101,7 +106,7 @@ describe('the checks of a POST', () => {
 })
 
 describe('a session', () => {
-  test('is named in the reply to initialize and reaches the target under its own id', async () => {
+  test('is named in the initialize reply and reaches the target under the target’s session ID', async () => {
     const { up, gateway } = await setUp()
     const session = await begin(gateway.url)
     expect((await post(gateway.url, LIST, { 'mcp-session-id': session })).messages).toEqual([
@@ -112,7 +117,7 @@ describe('a session', () => {
     expect(session).toMatch(/^[\da-f-]{36}$/)
   })
 
-  test('ends by DELETE, at the target too, and is gone then', async () => {
+  test('ends on DELETE, also at the target, and is then unknown', async () => {
     const { up, gateway } = await setUp()
     const session = await begin(gateway.url)
     const headers = { 'mcp-session-id': session }
@@ -124,7 +129,7 @@ describe('a session', () => {
     expect((await send(gateway.url, 'DELETE')).text).toBe('mcp: session ID is required')
   })
 
-  test('goes on after a restart and on another replica', async () => {
+  test('survives a restart and works on another replica', async () => {
     const sessions = { key: Buffer.alloc(32, 7) }
     const { up, gateway } = await setUp(undefined, { sessions })
     const session = await begin(gateway.url)
@@ -136,7 +141,7 @@ describe('a session', () => {
     expect(up.received.at(-1)?.headers['mcp-session-id']).toBe('up-1')
   })
 
-  test('belongs to its backend and to its targets', async () => {
+  test('is bound to its backend and targets', async () => {
     const sessions = { key: Buffer.alloc(32, 7) }
     const { up, gateway } = await setUp(undefined, { sessions })
     const headers = { 'mcp-session-id': await begin(gateway.url) }
@@ -150,7 +155,7 @@ describe('a session', () => {
     }
   })
 
-  test('belongs to who began it', async () => {
+  test('is bound to the user who started it', async () => {
     const auth = (x: { request: { headers: { get(name: string): string | undefined } } }) => ({
       jwt: { iss: 'i', sub: x.request.headers.get('x-user') },
     })
@@ -160,7 +165,7 @@ describe('a session', () => {
     expect((await post(gateway.url, LIST, { 'mcp-session-id': session, 'x-user': 'bob' })).status).toBe(404)
   })
 
-  test('with a key, is unreadable and cannot be made up', async () => {
+  test('with a key has an ID that cannot be read or forged', async () => {
     const sessions = { key: Buffer.alloc(32, 7) }
     const { up, gateway } = await setUp(undefined, { sessions })
     const session = await begin(gateway.url)
@@ -176,7 +181,7 @@ describe('a session', () => {
     expect((await post(gateway.url, LIST, { 'mcp-session-id': plain })).status).toBe(400)
   })
 
-  test('ends when nobody uses it, unless a request is under way', async () => {
+  test('expires when idle, unless a request is in flight', async () => {
     const { up, gateway } = await setUp()
     const headers = { 'mcp-session-id': await begin(gateway.url) }
     gateway.clock.advance(29 * 60_000)
@@ -190,7 +195,7 @@ describe('a session', () => {
 })
 
 describe('the target', () => {
-  test("gets the client's header fields, not those of its connection", async () => {
+  test("gets the client's header fields, except connection-specific ones", async () => {
     const { up, gateway } = await setUp()
     await post(gateway.url, initialize(), { authorization: 'Bearer t', 'x-mine': '1', origin: 'https://evil.example' })
     const { headers } = up.received[0] as ScriptedServer['received'][number]
@@ -199,7 +204,7 @@ describe('the target', () => {
     expect(headers['accept-encoding']).toBeUndefined()
   })
 
-  test('gets every byte of a body that names nothing of ours', async () => {
+  test('gets a body byte for byte when there is nothing to translate', async () => {
     const { up, gateway } = await setUp()
     const headers = { 'mcp-session-id': await begin(gateway.url) }
     const body =
@@ -208,7 +213,7 @@ describe('the target', () => {
     expect(up.received.at(-1)?.text).toBe(body)
   })
 
-  test('is quoted when it answers with an HTTP error', async () => {
+  test('has its HTTP errors passed on to the client', async () => {
     const up = await startScript((rpc, res) => {
       if (rpc.method === 'tools/list')
         res.writeHead(429, { 'retry-after': '7', 'content-type': 'text/x' }).end('slow down')
@@ -222,7 +227,7 @@ describe('the target', () => {
     expect((await post(gateway.url, { ...LIST, method: 'ping' }, headers)).status).toBe(200)
   })
 
-  test("that has lost its session ends the client's", async () => {
+  test("that has lost its session ends the client's session", async () => {
     let lost = false
     const { gateway } = await setUp(() => ({ tools: [] }))
     const up = await startScript(
@@ -243,7 +248,7 @@ describe('the target', () => {
     await begin(other.url)
   })
 
-  test('answers with an event stream, whatever form its own reply has', async () => {
+  test('may reply in any form, and the client gets an event stream', async () => {
     const up = await startScript((rpc, res) => {
       if (rpc.method !== 'tools/list') return
       const pretty = JSON.stringify({ jsonrpc: '2.0', id: rpc.id, result: { tools: [], text: 'é\u2028\n' } }, null, 2)
@@ -260,7 +265,7 @@ describe('the target', () => {
     expect(reply.messages).toEqual([{ jsonrpc: '2.0', id: 2, result: { tools: [], text: 'é\u2028\n' } }])
   })
 
-  test('without a stream of its own makes GET answer 405', async () => {
+  test('without a GET stream makes GET answer 405', async () => {
     const { gateway } = await setUp()
     const session = await begin(gateway.url)
     const reply = await send(gateway.url, 'GET', { accept: 'text/event-stream', 'mcp-session-id': session })
@@ -269,7 +274,7 @@ describe('the target', () => {
     expect((await send(gateway.url, 'GET', { 'mcp-session-id': session, accept: 'a/b' })).status).toBe(406)
   })
 
-  test('that dies within its reply does not leave the client waiting', async () => {
+  test('that dies mid-reply does not leave the client waiting', async () => {
     const up = await startScript((rpc, res) => {
       if (rpc.method !== 'tools/list') return
       res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -285,10 +290,10 @@ describe('the target', () => {
 
   test.each([
     ['a notification', 'notifications/x', 200, '', 202],
-    ['a notification, refused', 'notifications/x', 500, '', 500],
+    ['a refused notification', 'notifications/x', 500, '', 500],
     ['a request', 'tools/list', 200, 'event: message\ndata: {"jsonrpc":"2.0","id":2,"result":{"tools":[]}}\n\n', 200],
-    ['a request, refused', 'tools/list', 500, '', 500],
-  ])('that never ends its answer to %s is not read for ever', async (_what, method, status, text, answered) => {
+    ['a refused request', 'tools/list', 500, '', 500],
+  ])('that never ends its answer to %s is not read forever', async (_what, method, status, text, answered) => {
     let gone = false
     const { promise: answering, resolve: begins } = Promise.withResolvers<void>()
     const up = await startScript((rpc, res) => {
@@ -321,7 +326,7 @@ describe('the target', () => {
     expect((await reply).status).toBe(answered)
   })
 
-  test('is called over one connection, also where it says something to notifications', async () => {
+  test('is called over one connection, even when it answers notifications with a body', async () => {
     const sockets = new Set<unknown>()
     const up = await startScript((rpc, res, req) => {
       sockets.add(req.socket)
@@ -335,7 +340,7 @@ describe('the target', () => {
     expect(sockets.size).toBe(1)
   })
 
-  test('hears of a client that leaves', async () => {
+  test('has its call cancelled when the client disconnects', async () => {
     let left: () => void = () => {}
     const gone = new Promise<void>(done => {
       left = done
@@ -365,7 +370,7 @@ describe('the target', () => {
   })
 })
 
-test('notifications and answers are taken with 202, also those that nobody expects', async () => {
+test('accepts notifications and responses with 202, even unexpected ones', async () => {
   const { up, gateway } = await setUp()
   const headers = { 'mcp-session-id': await begin(gateway.url) }
   for (const message of [
@@ -379,7 +384,7 @@ test('notifications and answers are taken with 202, also those that nobody expec
   }
 })
 
-test('an item that is not allowed is unknown', async () => {
+test('reports a disallowed item as unknown', async () => {
   const { up, gateway } = await setUp(undefined, { rules: [{ allows: (_x, { name }) => name === 'echo' }] })
   const headers = { 'mcp-session-id': await begin(gateway.url) }
   const reply = await post(
@@ -393,7 +398,7 @@ test('an item that is not allowed is unknown', async () => {
   expect(up.received.filter(({ text }) => text.includes('tools/call'))).toEqual([])
 })
 
-test('a list keeps everything that the rules let through as it was', async () => {
+test('a filtered list keeps allowed items unchanged', async () => {
   const tool = {
     name: 'echo',
     title: 'Echo',
@@ -413,7 +418,7 @@ test('a list keeps everything that the rules let through as it was', async () =>
   ])
 })
 
-test('stateless: every request opens and closes its own session with the target', async () => {
+test('in stateless mode every request opens and closes its own target session', async () => {
   const { up, gateway } = await setUp(() => ({ tools: [] }), { spec: { statefulMode: 'stateless' } })
   const reply = await post(gateway.url, LIST)
   expect(reply.headers.has('mcp-session-id')).toBe(false)
@@ -429,7 +434,7 @@ test('stateless: every request opens and closes its own session with the target'
   expect((await send(gateway.url, 'GET', { accept: 'text/event-stream' })).status).toBe(405)
 })
 
-test('DNS rebinding protection takes this machine only', async () => {
+test('DNS rebinding protection accepts local origins only', async () => {
   const { gateway } = await setUp(undefined, { spec: { dnsRebindingProtection: true } })
   expect((await post(gateway.url, initialize())).status).toBe(200)
   expect((await post(gateway.url, initialize(), { origin: `http://localhost:${gateway.url.port}` })).status).toBe(200)
@@ -443,7 +448,7 @@ test('DNS rebinding protection takes this machine only', async () => {
   expect(gateway.clock.waiting).toBe(waiting)
 })
 
-test('2026-07-28 passes without a session; the name that is authorized is the one in the header', async () => {
+test('2026-07-28 works without a session and authorizes the name in the header', async () => {
   const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' }
   const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'echo', _meta: META } }
   const { up, gateway } = await setUp(() => ({ resultType: 'complete', content: [] }), {
@@ -464,7 +469,7 @@ test('2026-07-28 passes without a session; the name that is authorized is the on
   expect(calls()).toHaveLength(1)
 })
 
-test('a trace shows the call to the target, and the exchange what was called', async () => {
+test('the trace shows the call to the target, and the exchange records what was called', async () => {
   const traced: string[] = []
   const { gateway } = await setUp(() => ({ content: [] }), { traced })
   const headers = { 'mcp-session-id': await begin(gateway.url) }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { EventLogs, eventNonce } from '../../../src/backends/mcp/eras/sessions/event-log.ts'
 import { ManualClock } from '../../engine/manual-clock.ts'
 
-test('an event id leads back to its stream, whatever tells the process from others', () => {
+test('an event ID resolves to its stream for any process nonce', () => {
   for (let i = 0; i < 500; i++) {
     const signing = () => ({ session: 's', key: Buffer.alloc(32) })
     const logs = new EventLogs({ clock: new ManualClock(), nonce: eventNonce(`process ${i}`), signing })

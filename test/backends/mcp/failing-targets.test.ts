@@ -32,7 +32,7 @@ const asked = (up: ScriptedServer, method: string) =>
   expect.poll(() => up.received.some(({ text }) => text.includes(`"${method}"`))).toBe(true)
 const LIST = { jsonrpc: '2.0', id: 2, method: 'tools/list' }
 
-test('FailOpen: a target that never answers holds neither `initialize` nor a list for ever', async () => {
+test('FailOpen: a target that never answers does not block `initialize` or a list forever', async () => {
   const good = await server(({ method }) =>
     method === 'tools/list' ? { tools: [{ name: 't', inputSchema: {} }] } : undefined,
   )
@@ -50,7 +50,7 @@ test('FailOpen: a target that never answers holds neither `initialize` nor a lis
   expect(list.messages).toMatchObject([{ id: 2, result: { tools: [{ name: 'good_t' }] } }])
 })
 
-test('FailOpen: a silent target is left out before the time of the route is over for all', async () => {
+test('FailOpen: a silent target is skipped before the route timeout expires', async () => {
   const silent = await server(() => PENDING)
   const gateway = await gatewayTo({ good: await server(), silent }, { failureMode: 'failOpen' }, { timeout: 5000 })
   const opening = post(gateway.url, initialize())
@@ -60,7 +60,7 @@ test('FailOpen: a silent target is left out before the time of the route is over
   expect((await opening).messages).toMatchObject([{ id: 1, result: { serverInfo: { name: 'gwctl' } } }])
 })
 
-test('FailClosed: a target that never answers is an error in the time of the route', async () => {
+test('FailClosed: a target that never answers yields an error within the route timeout', async () => {
   const good = await server()
   const silent = await server((_rpc, res) => {
     res.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders()
@@ -79,7 +79,7 @@ test('FailClosed: a target that never answers is an error in the time of the rou
   expect(reply.headers.has('mcp-session-id')).toBe(false)
 })
 
-test('a stdio target has the time of the route for its first word about a call', async () => {
+test('the route timeout limits how long a stdio target may take to start answering a call', async () => {
   const program = `
     const say = m => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...m }) + '\\n')
     require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
@@ -103,7 +103,7 @@ test('a stdio target has the time of the route for its first word about a call',
   expect((await call(8, 'quick')).messages).toMatchObject([{ id: 8, result: {} }])
 })
 
-test('a reset connection costs its own call, not the session', async () => {
+test('a reset connection fails its own call, not the session', async () => {
   for (const more of [0, 1]) {
     const up = await server(({ method, params }, _res, req) => {
       if (method === 'tools/call' && params?.name === 'reset') req.socket.destroy()
@@ -124,7 +124,7 @@ test('a reset connection costs its own call, not the session', async () => {
   }
 })
 
-test('a reset stream of the session is opened again within it', async () => {
+test('a reset session stream is reopened within the session', async () => {
   let reset = true
   const up = await server(({ method }, res, req) => {
     if (req.method !== 'GET') return method === 'ping' ? {} : undefined
@@ -143,7 +143,7 @@ test('a reset stream of the session is opened again within it', async () => {
   expect((await send(gateway.url, 'GET', headers)).messages).toEqual([{ jsonrpc: '2.0', method: 'x' }])
 })
 
-test('a merged list keeps what targets say beside their items, for this client alone', async () => {
+test('a merged list keeps the targets’ extra fields and is private to the client', async () => {
   const page = (name: string, more: object) => () => ({ tools: [{ name, inputSchema: {} }], ...more })
   const a = await server(({ method }) =>
     method === 'tools/list' ? page('x', { _meta: { a: 1, both: 'a' }, ttlMs: 9, cacheScope: 'public' })() : undefined,
@@ -168,7 +168,7 @@ test('a merged list keeps what targets say beside their items, for this client a
   }
 })
 
-test('a filtered list is nobody else’s', async () => {
+test('a filtered list is not cacheable by others', async () => {
   const a = await server(({ method }) =>
     method === 'tools/list' ? { tools: [], ttlMs: 60_000, cacheScope: 'public' } : undefined,
   )
@@ -177,7 +177,7 @@ test('a filtered list is nobody else’s', async () => {
   expect(list.messages).toMatchObject([{ result: { ttlMs: 0, cacheScope: 'private' } }])
 })
 
-test('a method that MCP does not define is not found, and the session goes on', async () => {
+test('a method unknown to MCP is not found, and the session survives', async () => {
   const gateway = await gatewayTo({ a: await server(), b: await server() })
   const headers = { 'mcp-session-id': await begin(gateway.url) }
   const reply = await post(gateway.url, { jsonrpc: '2.0', id: 5, method: 'no/such' }, headers)
@@ -187,7 +187,7 @@ test('a method that MCP does not define is not found, and the session goes on', 
   ])
 })
 
-test('what changes nothing is asked again when a target has closed its connection, a tool is not', async () => {
+test('retries read-only requests when a target closes the connection, but not tool calls', async () => {
   for (const more of [0, 1]) {
     const broken = new Set<string>()
     const a = await server(({ method }, _res, req) => {
@@ -207,7 +207,7 @@ test('what changes nothing is asked again when a target has closed its connectio
 })
 
 test.each([1, 2])(
-  'a target that answers another request, or nothing, costs its own call, with %d targets',
+  'a target that answers with a wrong ID or nothing fails only that call, with %d targets',
   async count => {
     const wrong: Record<string, (res: ServerResponse) => unknown> = {
       foreign: res =>

@@ -45,7 +45,7 @@ async function setUp(targets: number) {
   return { ask, received: up.received, name: targets === 1 ? '' : 'b_', uri: targets === 1 ? '' : 'b+' }
 }
 
-test.each([1, 2])('what rules hide cannot be told from what is not there, with %d targets', async targets => {
+test.each([1, 2])('items hidden by rules are indistinguishable from missing ones, with %d targets', async targets => {
   const { ask, received, name, uri } = await setUp(targets)
   const ref = (type: string, what: object) => ({ ref: { type, ...what }, argument: { name: 'x', value: '' } })
   const cases: [string, (word: string) => object, number?][] = [
@@ -75,7 +75,7 @@ test.each([1, 2])('what rules hide cannot be told from what is not there, with %
   expect((await ask('tools/call', { name: `${name}free` })).asked).toBe(1)
 })
 
-test('however long the list takes, the refusal has its own status', async () => {
+test('a rejected call keeps its own status however long the list takes', async () => {
   let list = (): unknown => undefined
   const up = await startScript(({ id, method }, res) => {
     if (method !== 'tools/list') return undefined

@@ -23,7 +23,7 @@ async function setUp(
   return { gateway, url: new URL('/sse?tenant=1', gateway.url), ups }
 }
 
-test.each([[['one']], [['one', 'two']]])('a client of HTTP+SSE uses the targets %j', async names => {
+test.each([[['one']], [['one', 'two']]])('an HTTP+SSE client uses the targets %j', async names => {
   const { url, ups } = await setUp(names)
   const client = new Client({ name: 'old', version: '1' }, { capabilities: { sampling: {} } })
   client.setRequestHandler(CreateMessageRequestSchema, () => ({
@@ -56,7 +56,7 @@ test.each([[['one']], [['one', 'two']]])('a client of HTTP+SSE uses the targets 
   await expect.poll(() => ups.map(up => up.sessions.size)).toEqual(ups.map(() => 0))
 })
 
-test('a POST without a session of this kind is refused', async () => {
+test('rejects a POST without an SSE session', async () => {
   const { url, gateway } = await setUp(['one'])
   const missing = await post(url, initialize())
   expect([missing.status, missing.text]).toEqual([422, 'mcp: failed to process session_id query parameter'])

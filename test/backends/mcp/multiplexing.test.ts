@@ -51,7 +51,7 @@ const listed = (reply: WireReply): string[] =>
   (reply.messages.at(-1) as { result: { tools: { name: string }[] } }).result.tools.map(tool => tool.name)
 
 describe('a merged list', () => {
-  test('goes on with every target that has another page; an empty cursor is one', async () => {
+  test('continues with every target that has another page, and accepts an empty cursor', async () => {
     const paged =
       (pages: Record<string, object>): Script =>
       ({ params }) =>
@@ -70,7 +70,7 @@ describe('a merged list', () => {
     expect(seen).toEqual([['a_1', 'b_1'], ['a_2', 'b_2'], ['a_3']])
   })
 
-  test.each(['junk', '', 'eyJhIjoxfQ', 7])('refuses the cursor %j', async cursor => {
+  test.each(['junk', '', 'eyJhIjoxfQ', 7])('rejects the cursor %j', async cursor => {
     const { call } = await setUp(
       () => tools('1'),
       () => tools('1'),
@@ -80,7 +80,7 @@ describe('a merged list', () => {
     expect(reply.messages).toMatchObject([{ id: 9, error: { code: -32602 } }])
   })
 
-  test('passes over the cursor of a target that is gone', async () => {
+  test('skips the cursor of a removed target', async () => {
     const { call } = await setUp(
       () => tools('1'),
       () => tools('1'),
@@ -89,7 +89,7 @@ describe('a merged list', () => {
     expect(listed(await call({ method: 'tools/list', params: { cursor } }))).toEqual(['b_1'])
   })
 
-  test('keeps numbers that a double cannot hold', async () => {
+  test('keeps numbers too large for a double', async () => {
     const { call } = await setUp(
       (_rpc, res) =>
         res
@@ -102,7 +102,7 @@ describe('a merged list', () => {
     expect((await call({ method: 'tools/list' })).text).toContain('"maximum":9223372036854775807')
   })
 
-  test('leaves out who does not know it, and is unknown when nobody does', async () => {
+  test('skips targets without the capability, and is unknown when no target has it', async () => {
     const { a, b, call } = await setUp(
       () => undefined,
       () => tools('1'),
@@ -115,7 +115,7 @@ describe('a merged list', () => {
     expect(rpcs(b).some(rpc => rpc.method === 'resources/list')).toBe(false)
   })
 
-  test('FailClosed: has the error of the target that fails; FailOpen: goes without', async () => {
+  test('FailClosed: returns the failing target’s error; FailOpen: skips that target', async () => {
     const failing: Script = (rpc, res) =>
       rpc.method === 'tools/list'
         ? res
@@ -130,7 +130,7 @@ describe('a merged list', () => {
 })
 
 describe('routing', () => {
-  test('sends a call to its target under its own name, other bytes unchanged', async () => {
+  test('sends a call to its target under the target’s own name, otherwise unchanged', async () => {
     const { a, b, call } = await setUp(
       () => ({}),
       () => ({ content: [] }),
@@ -150,7 +150,7 @@ describe('routing', () => {
     ['tools/call', { name: 'c_x' }],
     ['tools/call', { name: 'plain' }],
     ['resources/read', { uri: 'file:///x' }],
-  ])('%s of %j names no target', async (method, params) => {
+  ])('%s of %j matches no target', async (method, params) => {
     const { call } = await setUp(
       () => ({}),
       () => ({}),
@@ -162,7 +162,7 @@ describe('routing', () => {
     ])
   })
 
-  test('finds the target of a completion in its reference', async () => {
+  test('finds the target of a completion by its reference', async () => {
     const { b, call } = await setUp(
       () => ({}),
       () => ({ completion: { values: [] } }),
@@ -174,7 +174,7 @@ describe('routing', () => {
     expect(rpcs(b).at(-1)?.params).toEqual({ ref: { type: 'ref/resource', uri: 'f://{x}' }, argument })
   })
 
-  test('tells tasks of two targets apart', async () => {
+  test('distinguishes tasks of two targets', async () => {
     const { b, call } = await setUp(
       () => ({}),
       ({ method }) => (method === 'tools/call' ? { task: { taskId: '1', status: 'working' } } : { taskId: '1' }),
@@ -187,7 +187,7 @@ describe('routing', () => {
     expect(rpcs(b).at(-1)?.params).toEqual({ taskId: '1' })
   })
 
-  test('asks all targets to ping and to set the log level', async () => {
+  test('sends ping to all targets', async () => {
     const { a, b, call } = await setUp(
       () => ({}),
       () => ({}),
@@ -196,7 +196,7 @@ describe('routing', () => {
     for (const up of [a, b]) expect(rpcs(up).at(-1)?.method).toBe('ping')
   })
 
-  test('keeps the names of one target with prefixMode always', async () => {
+  test('prefixes the names of a single target with prefixMode always', async () => {
     const up = await startScript(rpc => (rpc.method === 'initialize' ? undefined : tools('x')))
     closing.push(() => up.close())
     const gateway = await startGateway({ prefixMode: 'always', targets: [{ name: 'a', mcp: { host: up.url } }] })
@@ -207,7 +207,7 @@ describe('routing', () => {
     expect(rpcs(up).at(-1)?.params).toEqual({ name: 'x' })
   })
 
-  test('prefixMode never: looks the name up, also on later pages, and knows none that two targets have', async () => {
+  test('prefixMode never: resolves names across pages, and rejects names shared by two targets', async () => {
     const { a, b, call } = await setUp(
       ({ method, params }) =>
         method === 'tools/list'
@@ -228,7 +228,7 @@ describe('routing', () => {
 })
 
 describe('versions', () => {
-  test('the oldest of all is agreed on, and each target hears its own', async () => {
+  test('negotiates the oldest one with the client, and each target gets its own', async () => {
     const up: Script = () => tools()
     const a = await startScript(skipInitialize(up), { version: '2025-06-18' })
     const b = await startScript(skipInitialize(up), { version: '2025-11-25' })
@@ -254,8 +254,8 @@ describe('versions', () => {
   })
 })
 
-describe('what targets ask', () => {
-  test('carries an id that names them, and the answer finds back; a made-up one is dropped', async () => {
+describe('requests from targets', () => {
+  test('carry an ID that routes the answer back, and forged IDs are dropped', async () => {
     const ask: Script = (rpc, res) => {
       if (rpc.method !== 'tools/call') return undefined
       res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -284,7 +284,7 @@ describe('what targets ask', () => {
     expect([a.received.length, b.received.length]).toEqual(before)
   })
 
-  test('the stream of the session joins those of the targets that have one', async () => {
+  test('the session stream merges the streams of all targets that have one', async () => {
     const stream: Script = (_rpc, res, req) => {
       if (req.method !== 'GET') return undefined
       res.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -300,7 +300,7 @@ describe('what targets ask', () => {
   })
 })
 
-test('a request id in use is refused', async () => {
+test('rejects a request ID that is in use', async () => {
   const { a, call } = await setUp(
     rpc => (rpc.method === 'tools/call' ? PENDING : undefined),
     () => ({}),
@@ -315,7 +315,7 @@ test('a request id in use is refused', async () => {
   await first
 })
 
-test('a list nested without end fails its request, and nothing else', async () => {
+test('an endlessly nested list fails only its own request', async () => {
   const deep = '['.repeat(200_000) + ']'.repeat(200_000)
   const { call } = await setUp(
     ({ method }, res) =>

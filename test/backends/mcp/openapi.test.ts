@@ -133,7 +133,7 @@ async function connect(gateway: Gateway): Promise<Client> {
   return client
 }
 
-test('operations are tools', async () => {
+test('exposes operations as tools', async () => {
   const { gateway } = await setUp()
   const client = await connect(gateway)
   expect(client.getServerVersion()).toMatchObject({ name: 'Pets', version: '7' })
@@ -180,7 +180,7 @@ function group(properties: object, required: readonly string[] = []) {
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
-test('parameters stand where the document says, and header fields of the client go along', async () => {
+test('places parameters as the document says, and forwards client header fields', async () => {
   const { api, gateway } = await setUp()
   const client = await connect(gateway)
   const result = await client.callTool({
@@ -202,7 +202,7 @@ test('parameters stand where the document says, and header fields of the client 
   expect(Object.keys(headers).filter(name => name.startsWith('mcp-'))).toEqual([])
 })
 
-test('bodies are JSON, forms, parts and bytes', async () => {
+test('sends bodies as JSON, forms, multipart and bytes', async () => {
   const { api, gateway } = await setUp()
   const client = await connect(gateway)
   const call = (name: string, args: object) => client.callTool({ name, arguments: args as Record<string, unknown> })
@@ -221,7 +221,7 @@ test('bodies are JSON, forms, parts and bytes', async () => {
   expect(raw).toMatchObject({ body: 'hello' })
 })
 
-test('numbers keep their digits both ways', async () => {
+test('numbers keep all their digits in both directions', async () => {
   const { api, gateway } = await setUp({ '/v1/list': [200, 'application/json', '{"id":12345678901234567890}'] })
   const text = await ask(gateway, 'tools/call', { name: 'list', arguments: {} })
   expect(text).toContain('"structuredContent":{"id":12345678901234567890}')
@@ -233,7 +233,7 @@ test('numbers keep their digits both ways', async () => {
   })
 })
 
-test('answers of any kind become results', async () => {
+test('turns responses of any kind into results', async () => {
   const { gateway } = await setUp({
     '/v1/missing': [404, 'application/json', '{"error":"no such pet"}'],
     '/v1/broken': [500, 'text/html', '<h1>broken</h1>'],
@@ -255,7 +255,7 @@ test('answers of any kind become results', async () => {
   })
 })
 
-test('arguments that make no request are told to the model, and reach nobody', async () => {
+test('reports invalid arguments to the model without calling the API', async () => {
   const { api, gateway } = await setUp()
   const client = await connect(gateway)
   const told = async (name: string, args: unknown) => {
@@ -277,7 +277,7 @@ test('arguments that make no request are told to the model, and reach nobody', a
   expect(api.seen).toEqual([])
 })
 
-test('an API stands beside servers, for both eras', async () => {
+test('an API works next to MCP servers, for both protocol eras', async () => {
   const one = await startSdkServer('one')
   closing.push(() => one.close())
   const api = await startApi()
@@ -298,7 +298,7 @@ test('an API stands beside servers, for both eras', async () => {
   expect(await ask(gateway, 'tools/list', {})).toContain('"name":"pets_getPet"')
 })
 
-test('a document is fetched when it is needed, and one that cannot be had costs its own target an error', async () => {
+test('fetches a document on demand, and a failed fetch affects only its own target', async () => {
   const api = await startApi({
     '/openapi.yaml': [200, 'application/yaml', 'openapi: 3.1.0\npaths: {/ok: {get: {operationId: fine}}}'],
     '/gone.json': [404, 'text/plain', 'gone'],
@@ -319,7 +319,7 @@ test('a document is fetched when it is needed, and one that cannot be had costs 
   expect(gateway.logs.join('\n')).toMatch(/OpenAPI document cannot be read .*status 404/)
 })
 
-test('an API that is gone or leaves is told to the model', async () => {
+test('reports an unreachable or disconnecting API to the model', async () => {
   const api = await startApi()
   const pets = { name: 'pets', openapi: { host: 'http://127.0.0.1:1', schema: JSON.stringify(PETS) } }
   const gateway = await startGateway({ targets: [pets] })

@@ -32,14 +32,14 @@ async function connect(gateway: Gateway): Promise<Client> {
 const text = (result: unknown): string | undefined => (result as { content: { text?: string }[] }).content[0]?.text
 const resultOf = (reply: WireReply) => (reply.messages.at(-1) as { result: Record<string, unknown> }).result
 
-describe('a client with a session, and a target of 2026-07-28', () => {
+describe('a session client with a 2026-07-28 target', () => {
   async function setUp() {
     const web = await opened(startModern('web'))
     const gateway = await opened(startGateway({ targets: [{ name: 'web', mcp: { host: web.url } }] }))
     return { web, gateway }
   }
 
-  test('is told who it speaks to, and calls its tools', async () => {
+  test('gets the server information and calls its tools', async () => {
     const { web, gateway } = await setUp()
     const client = await connect(gateway)
     expect(client.getServerCapabilities()).toMatchObject({ tools: { listChanged: true } })
@@ -56,7 +56,7 @@ describe('a client with a session, and a target of 2026-07-28', () => {
     expect(web.received.map(each => JSON.parse(each.text).method)).not.toContain('ping')
   })
 
-  test('is asked what the target needs to know, and the call is made again with the answer', async () => {
+  test('is asked for the target’s input, and the call is repeated with the answer', async () => {
     const { web, gateway } = await setUp()
     const client = await connect(gateway)
     client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { ok: true } }))
@@ -79,7 +79,7 @@ describe('a client with a session, and a target of 2026-07-28', () => {
     await expect(client.callTool({ name: 'ask', arguments: {} })).rejects.toThrow(/has not answered/)
   })
 
-  test('hears of changes, and of what it has subscribed to', async () => {
+  test('is notified of changes and of its subscriptions', async () => {
     const { web, gateway } = await setUp()
     const client = await connect(gateway)
     const changed = new Promise(done => client.setNotificationHandler(ToolListChangedNotificationSchema, done))
@@ -97,7 +97,7 @@ describe('a client with a session, and a target of 2026-07-28', () => {
     expect(await updated).toMatchObject({ params: { uri: 'note://one' } })
   })
 
-  test('goes on with its session on another replica', async () => {
+  test('continues its session on another replica', async () => {
     const web = await opened(startModern('web'))
     const targets = [{ name: 'web', mcp: { host: web.url } }]
     const sessions = { key: Buffer.alloc(32, 7), ttl: 60_000 }
@@ -111,8 +111,8 @@ describe('a client with a session, and a target of 2026-07-28', () => {
     expect(_meta).toMatchObject({ 'io.modelcontextprotocol/clientInfo': { name: 'wire' } })
   })
 
-  test.each([['programs', { name: 'new', stdio: { cmd: process.execPath, args: ['-e', STDIO_PROGRAM] } }]])(
-    '%s, too',
+  test.each([['stdio programs', { name: 'new', stdio: { cmd: process.execPath, args: ['-e', STDIO_PROGRAM] } }]])(
+    'also works with %s',
     async (_what, target) => {
       const gateway = await opened(startGateway({ targets: [target] }))
       const client = await connect(gateway)
@@ -120,7 +120,7 @@ describe('a client with a session, and a target of 2026-07-28', () => {
     },
   )
 
-  test('beside targets that keep sessions', async () => {
+  test('also works next to targets with sessions', async () => {
     const [web, old] = await Promise.all([opened(startModern('web')), opened(startSdkServer('old'))])
     const targets = [
       { name: 'web', mcp: { host: web.url } },
@@ -133,7 +133,7 @@ describe('a client with a session, and a target of 2026-07-28', () => {
   })
 })
 
-describe('a request of 2026-07-28, and a target that keeps sessions', () => {
+describe('a 2026-07-28 request to a target with sessions', () => {
   const capabilities = 'io.modelcontextprotocol/clientCapabilities'
 
   function ask(gateway: Gateway, method: string, params: object = {}, id = 1): Promise<WireReply> {
@@ -156,7 +156,7 @@ describe('a request of 2026-07-28, and a target that keeps sessions', () => {
     return { old, gateway }
   }
 
-  test.each(['http', 'sse', 'stdio'])('over %s: is answered as it asks', async kind => {
+  test.each(['http', 'sse', 'stdio'])('over %s: is answered in its own protocol', async kind => {
     const { gateway } = await setUp(kind)
     expect(resultOf(await ask(gateway, 'server/discover'))).toMatchObject({ supportedVersions: expect.anything() })
     expect(resultOf(await ask(gateway, 'tools/list'))).toMatchObject({ resultType: 'complete', ttlMs: 0 })
@@ -167,7 +167,7 @@ describe('a request of 2026-07-28, and a target that keeps sessions', () => {
     expect(text(resultOf(reply))).toBe('old done')
   })
 
-  test.each(['http', 'sse', 'stdio'])('over %s: what the target asks is answered with the next request', async kind => {
+  test.each(['http', 'sse', 'stdio'])('over %s: a target’s question is answered with the next request', async kind => {
     const { gateway } = await setUp(kind)
     const first = resultOf(await ask(gateway, 'tools/call', { name: 'sample', arguments: {} }))
     expect(first).toMatchObject({ resultType: 'input_required', inputRequests: { 'question-1': {} } })
@@ -186,7 +186,7 @@ describe('a request of 2026-07-28, and a target that keeps sessions', () => {
     expect(again.messages).toMatchObject([{ error: { code: -32602 } }])
   })
 
-  test('a call that nobody comes back to ends, and its session with it', async () => {
+  test('a call that is never continued ends along with its session', async () => {
     const { old, gateway } = await setUp('http')
     await ask(gateway, 'tools/call', { name: 'sample', arguments: {} })
     await expect.poll(() => old.sessions.size).toBe(1)
@@ -194,14 +194,14 @@ describe('a request of 2026-07-28, and a target that keeps sessions', () => {
     await expect.poll(() => old.sessions.size).toBe(0)
   })
 
-  test('the state of one call does not go on with another', async () => {
+  test('the state of one call is rejected for another', async () => {
     const { gateway } = await setUp('http')
     const { requestState } = resultOf(await ask(gateway, 'tools/call', { name: 'sample', arguments: {} }))
     const other = await ask(gateway, 'tools/call', { name: 'echo', arguments: { text: 'x' }, requestState }, 2)
     expect(other.messages).toMatchObject([{ id: 2, error: { code: -32602 } }])
   })
 
-  test('a refusal of a target that is merely strict is passed on as it is', async () => {
+  test('a rejection from a strict target is passed on unchanged', async () => {
     const web = await opened(startModern('web'))
     const gateway = await opened(startGateway({ targets: [{ name: 'web', mcp: { host: web.url } }] }))
     const reply = await ask(gateway, 'x/unknown')

@@ -98,7 +98,7 @@ const CALL = { jsonrpc: '2.0', id: 9, method: 'tools/call', params: { name: 'a_s
 const executed = (up: ScriptedServer) => up.received.filter(({ text }) => text.includes('tools/call')).length
 const left = (gateway: Gateway) => expect.poll(() => gateway.exchanges.some(x => x.aborted)).toBe(true)
 
-test('a reply that broke off is taken up where it was: executed once, nothing lost, nothing twice', async () => {
+test('resumes an interrupted reply: executed once, no events lost or repeated', async () => {
   const { up, calls, gateway, session } = await setUp()
   const first = open(gateway, session, { body: CALL })
   await expect.poll(() => first.told).toHaveLength(1)
@@ -125,7 +125,7 @@ test('a reply that broke off is taken up where it was: executed once, nothing lo
   expect(again.told).toEqual([second.told[2]])
 })
 
-test('who does not come back in time gives the call up', async () => {
+test('cancels the call of a client that does not return in time', async () => {
   const { calls, gateway, session } = await setUp()
   const heard = open(gateway, session, { body: CALL })
   await expect.poll(() => heard.told).toHaveLength(1)
@@ -136,7 +136,7 @@ test('who does not come back in time gives the call up', async () => {
   await expect.poll(() => calls[0]?.closed).toBe(true)
 })
 
-test('an id that is unknown, or of events that are no longer kept, takes nothing up', async () => {
+test('an event ID that is unknown or no longer kept resumes nothing', async () => {
   const { up, calls, gateway, session } = await setUp()
   const call = open(gateway, session, { body: CALL })
   await expect.poll(() => call.told).toHaveLength(1)
@@ -154,7 +154,7 @@ test('an id that is unknown, or of events that are no longer kept, takes nothing
   expect(call.told).toHaveLength(3)
 })
 
-test('ids of another session take nothing up', async () => {
+test('event IDs of another session resume nothing', async () => {
   const { calls, gateway, session } = await setUp()
   const call = open(gateway, session, { body: CALL })
   await expect.poll(() => call.told).toHaveLength(1)
@@ -166,7 +166,7 @@ test('ids of another session take nothing up', async () => {
   expect(stranger.told).toEqual([])
 })
 
-test('the whole gateway lets a call go on for a client that comes back', async () => {
+test('the full gateway keeps a call running for a client that reconnects', async () => {
   const { up, calls } = await slowServer()
   const other = await startScript(() => undefined)
   closing.push(() => other.close())
@@ -217,7 +217,7 @@ async function withEvents(begins: (res: ServerResponse) => void) {
   return { asked, up, targets }
 }
 
-test('a call goes on behind another gateway, where its target keeps the events', async () => {
+test('a call resumes on another gateway when its target keeps the events', async () => {
   const { asked, up, targets } = await withEvents(res => res.write(`id: up-1\n${progress(1)}`))
   const sessions = { key: Buffer.alloc(32, 7), ttl: 60_000 }
   const gateway = await startGateway({ targets }, { sessions })
@@ -240,7 +240,7 @@ test('a call goes on behind another gateway, where its target keeps the events',
   expect(executed(up)).toBe(1)
 })
 
-test('a call that nobody keeps ends with an error behind another gateway', async () => {
+test('a call whose events are not kept ends with an error on another gateway', async () => {
   const { calls, gateway, session, up } = await setUp()
   const call = open(gateway, session, { body: CALL })
   await expect.poll(() => call.told).toHaveLength(1)
@@ -258,7 +258,7 @@ test('a call that nobody keeps ends with an error behind another gateway', async
   await call.done
 })
 
-test('a stream of a target that breaks off is taken up by the gateway', async () => {
+test('the gateway resumes an interrupted target stream itself', async () => {
   const { asked, up, targets } = await withEvents(res => res.end(`id: up-1\nretry: 10\n${progress(1)}`))
   const gateway = await startGateway({ targets })
   closing.push(() => gateway.close())
@@ -273,7 +273,7 @@ test('a stream of a target that breaks off is taken up by the gateway', async ()
   expect(executed(up)).toBe(1)
 })
 
-test('a client of one target takes up what it has heard of, and nothing else of the target', async () => {
+test('a client of one target resumes only events it has received from that target', async () => {
   const { asked, targets } = await withEvents(res => res.write(`id: up-1\n${progress(1)}`))
   const gateway = await startGateway({ targets: targets.slice(0, 1) })
   closing.push(() => gateway.close())

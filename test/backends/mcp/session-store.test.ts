@@ -69,7 +69,7 @@ function place(max: number) {
   return { clock, store, begin, use, open: () => store.openSessions().length }
 }
 
-test('who opens sessions and does nothing with them keeps nobody out', () => {
+test('a client that floods with unused sessions keeps no one else out', () => {
   const { begin, use, open } = place(100)
   const kept = use(begin('worker'))
   for (let i = 0; i < 10_000; i++) begin('flood')
@@ -81,7 +81,7 @@ test('who opens sessions and does nothing with them keeps nobody out', () => {
   expect(open()).toBe(100)
 })
 
-test('a session that has begun a moment ago outlives those of whoever floods', () => {
+test('a newly opened session outlives those of a flooding client', () => {
   const { begin } = place(100)
   for (let i = 0; i < 1000; i++) begin('flood')
   const late = begin('late')
@@ -89,7 +89,7 @@ test('a session that has begun a moment ago outlives those of whoever floods', (
   expect(late?.ended).toBe(false)
 })
 
-test('who uses all places gives one up for each newcomer, and keeps those with calls longest', () => {
+test('a client holding all slots loses one per newcomer, and sessions with calls go last', () => {
   const { clock, begin, use, open } = place(10)
   const hoard = Array.from({ length: 10 }, () => {
     clock.pass(1)
@@ -103,7 +103,7 @@ test('who uses all places gives one up for each newcomer, and keeps those with c
   expect(open()).toBe(10)
 })
 
-test('a client with all places is refused another one until its own are idle', () => {
+test('a client holding all slots gets no more until its own sessions are idle', () => {
   const { clock, begin, use } = place(10)
   for (let i = 0; i < 10; i++) use(begin('busy'))
   expect(begin('busy')).toBeUndefined()
@@ -111,7 +111,7 @@ test('a client with all places is refused another one until its own are idle', (
   expect(begin('busy')).toBeDefined()
 })
 
-test('a session that is never used ends after a minute, a used one after its time', () => {
+test('an unused session expires after a minute, a used one after its TTL', () => {
   const { clock, begin, use } = place(10)
   const unused = begin('a')
   const used = use(begin('a'))
@@ -121,7 +121,7 @@ test('a session that is never used ends after a minute, a used one after its tim
   expect(used.ended).toBe(true)
 })
 
-test('sessions that are still being opened count', () => {
+test('counts sessions that are still opening', () => {
   const { clock, store } = place(3)
   const opening = (client: string) =>
     new ClientSession([], {

@@ -47,7 +47,7 @@ async function connect(gateway: Gateway): Promise<Client> {
 
 const text = (result: unknown): string | undefined => (result as { content: { text?: string }[] }).content[0]?.text
 
-test('tools of the same name on two targets both answer', async () => {
+test('same-named tools on two targets both answer', async () => {
   const { gateway } = await setUp()
   const client = await connect(gateway)
   const names = (await client.listTools()).tools.map(tool => tool.name)
@@ -60,7 +60,7 @@ test('tools of the same name on two targets both answer', async () => {
   expect(prompt.messages[0]?.content).toMatchObject({ text: 'two greets Ann' })
 })
 
-test('URIs name their target everywhere', async () => {
+test('URIs carry their target everywhere', async () => {
   const { gateway } = await setUp()
   const client = await connect(gateway)
   const { resources } = await client.listResources()
@@ -74,7 +74,7 @@ test('URIs name their target everywhere', async () => {
   expect(linked.content).toMatchObject([{ uri: 'one+note://one' }, { resource: { uri: 'one+note://one' } }])
 })
 
-test('questions of two targets under the same id get their own answers', async () => {
+test('requests from two targets with the same ID get their own answers', async () => {
   const { gateway } = await setUp()
   const client = await connect(gateway)
   client.setRequestHandler(CreateMessageRequestSchema, request => ({
@@ -90,7 +90,7 @@ test('questions of two targets under the same id get their own answers', async (
   expect(text(two)).toContain('from two')
 })
 
-test('the stream of the session carries what servers say by themselves', async () => {
+test('the session stream carries server-initiated notifications', async () => {
   const { one, gateway } = await setUp()
   const client = await connect(gateway)
   const changed = new Promise(done => client.setNotificationHandler(ToolListChangedNotificationSchema, done))
@@ -114,7 +114,7 @@ async function names(client: Client): Promise<string[]> {
   return (await client.listTools()).tools.map(tool => tool.name)
 }
 
-test('what the rules do not allow is neither listed nor callable', async () => {
+test('disallowed items are neither listed nor callable', async () => {
   const only: McpRules = { allows: (_x, item) => item.kind === 'tool' && item.name === 'echo' && item.target === 'two' }
   const { one, gateway } = await setUp({}, { rules: [only] })
   const client = await connect(gateway)
@@ -151,7 +151,7 @@ test('FailClosed: a dead target fails the whole session', async () => {
   expect(reply.text).toMatch(/failed to send message/)
 })
 
-test('FailOpen: a dead target is left out', async () => {
+test('FailOpen: a dead target is skipped', async () => {
   const gateway = await startGateway({
     failureMode: 'failOpen',
     targets: [
@@ -166,7 +166,7 @@ test('FailOpen: a dead target is left out', async () => {
   await expect(client.callTool({ name: 'dead_echo', arguments: { text: 'b' } })).rejects.toThrow()
 })
 
-test('FailClosed: a crash fails the call at once, and the session', async () => {
+test('FailClosed: a crash fails the call immediately, and the session', async () => {
   const { gateway } = await setUp()
   const session = await begin(gateway.url)
   const crash = { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'two_crash', arguments: {} } }
@@ -179,7 +179,7 @@ test('FailClosed: a crash fails the call at once, and the session', async () => 
   expect(await begin(gateway.url)).not.toBe(session)
 })
 
-test('FailOpen: after a crash the others go on and the target comes back', async () => {
+test('FailOpen: after a crash the other targets keep working and the target restarts', async () => {
   const { gateway } = await setUp({ failureMode: 'failOpen' })
   const client = await connect(gateway)
   await expect(client.callTool({ name: 'two_crash', arguments: {} })).rejects.toThrow(/exit code 3/)
@@ -189,7 +189,7 @@ test('FailOpen: after a crash the others go on and the target comes back', async
   expect(text(await client.callTool({ name: 'two_echo', arguments: { text: 'b' } }))).toBe('two: b')
 })
 
-test('cancelling reaches the one target that works on the request', async () => {
+test('a cancellation reaches only the target working on the request', async () => {
   const { one, gateway } = await setUp()
   const client = await connect(gateway)
   const cancel = new AbortController()

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { SharedChannel } from '../../../src/backends/mcp/shared-channel.ts'
 import { notificationOf, replyOf, requestOf } from '../../../src/mcp/message.ts'
 
-test('a subscription takes nothing that does not name it', () => {
+test('a subscription ignores notifications addressed to others', () => {
   const channel = new SharedChannel({ pause() {}, resume() {} })
   const heard: string[] = []
   const events = (name: string) => ({
@@ -21,7 +21,7 @@ test('a subscription takes nothing that does not name it', () => {
   expect(heard.at(-1)).toBe('call notifications/tools/list_changed')
 })
 
-test('a stream that nobody reads holds up its own call alone', () => {
+test('an unread stream holds up only its own call', () => {
   const told: string[] = []
   const channel = new SharedChannel({ pause: () => told.push('paused'), resume: () => told.push('goes on') })
   const call = (name: string, flow: { full: boolean; onRoom(then: () => void): void }) => ({

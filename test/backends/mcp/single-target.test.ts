@@ -34,7 +34,7 @@ async function setUp(
 }
 
 describe.each(['mcp', 'sse', 'stdio'] as const)('a single %s target', kind => {
-  test('answers calls under its own names', async () => {
+  test('answers calls under its original names', async () => {
     const { client } = await setUp(kind)
     expect(client.getServerVersion()?.name).toBe('up')
     expect((await client.listTools()).tools.map(tool => tool.name)).toContain('echo')
@@ -53,7 +53,7 @@ describe.each(['mcp', 'sse', 'stdio'] as const)('a single %s target', kind => {
     expect(seen).toEqual([1, 2, 3, 4, 5])
   })
 
-  test('lets the server ask the client', async () => {
+  test('lets the server send requests to the client', async () => {
     const { client } = await setUp(kind)
     client.setRequestHandler(CreateMessageRequestSchema, () => ({
       model: 'm',

@@ -63,8 +63,8 @@ function listen(gateway: Gateway, body: object, more: Record<string, string>) {
 const resultOf = (reply: WireReply) => (reply.messages.at(-1) as { result: Record<string, unknown> }).result
 const textOf = (reply: WireReply) => (resultOf(reply).content as { text: string }[])[0]?.text
 
-describe('several targets of both eras', () => {
-  test('introduce themselves as one', async () => {
+describe('several targets of both protocol eras', () => {
+  test('are presented as one server', async () => {
     const { gateway } = await all()
     const reply = await ask(gateway, 'server/discover')
     expect(resultOf(reply)).toMatchObject({
@@ -80,7 +80,7 @@ describe('several targets of both eras', () => {
     expect(reply.headers.has('mcp-session-id')).toBe(false)
   })
 
-  test('list as one, and nothing of it may be cached by others', async () => {
+  test('are listed together, with no shared caching', async () => {
     const { gateway } = await all()
     const { tools, ...more } = resultOf(await ask(gateway, 'tools/list'))
     const names = (tools as { name: string }[]).map(({ name }) => name).filter(name => name.endsWith('_echo'))
@@ -88,7 +88,7 @@ describe('several targets of both eras', () => {
     expect(more).toEqual({ resultType: 'complete', ttlMs: 0, cacheScope: 'private' })
   })
 
-  test('are each called in what they speak', async () => {
+  test('are each called in their own protocol', async () => {
     const { web, gateway } = await all()
     const call = (name: string) => ask(gateway, 'tools/call', { name, arguments: { text: 'x', n: 7 } })
     expect(textOf(await call('web_echo'))).toBe('web undefined')
@@ -103,7 +103,7 @@ describe('several targets of both eras', () => {
     expect(JSON.parse(text).params._meta).toEqual(META)
   })
 
-  test('resources name their target, and what older servers leave out is added', async () => {
+  test('resource URIs carry their target, and fields missing from older servers are added', async () => {
     const { gateway } = await all()
     const read = (uri: string) => ask(gateway, 'resources/read', { uri }).then(resultOf)
     expect(await read('web+note://one')).toMatchObject({ contents: [{ uri: 'web+note://one' }], ttlMs: 60_000 })
@@ -115,7 +115,7 @@ describe('several targets of both eras', () => {
     })
   })
 
-  test('what a target asks the client goes to it, and its answer back with the state as it was', async () => {
+  test('routes a target’s question to the client and the answer back with its state intact', async () => {
     const { gateway } = await all()
     const first = resultOf(await ask(gateway, 'tools/call', { name: 'web_ask' }))
     expect(first).toMatchObject({ resultType: 'input_required', requestState: 'sealed', inputRequests: { q: {} } })
@@ -124,7 +124,7 @@ describe('several targets of both eras', () => {
     expect(textOf(await ask(gateway, 'tools/call', params, 2))).toBe('web {"q":{"action":"accept"}}')
   })
 
-  test('one program serves requests of the same ids at once, each with its own progress', async () => {
+  test('one program serves concurrent requests with equal IDs, each with its own progress', async () => {
     const { gateway } = await all()
     const call = (n: number) => {
       const { body, headers } = modern(1, 'tools/call', { name: 'newer_echo', arguments: { n } })
@@ -140,7 +140,7 @@ describe('several targets of both eras', () => {
     expect(new Set(replies.map(reply => resultOf(reply).pid)).size).toBe(1)
   })
 
-  test('a subscription begins once all have agreed, and hears of each under its own names', async () => {
+  test('a subscription starts once all targets accept, and reports each under its own names', async () => {
     const { web, gateway } = await all()
     const notifications = {
       toolsListChanged: true,
@@ -174,7 +174,7 @@ describe('several targets of both eras', () => {
     await expect.poll(() => web.subscribed.size).toBe(0)
   })
 
-  test('rules hide and refuse as they do in sessions', async () => {
+  test('rules hide and reject as they do in sessions', async () => {
     const { gateway, web } = await all({}, { rules: [{ allows: (_x, { target }) => target === 'newer' }] })
     const { tools } = resultOf(await ask(gateway, 'tools/list'))
     expect(tools).toMatchObject([{ name: 'newer_echo' }])
@@ -191,7 +191,7 @@ describe('several targets of both eras', () => {
     expect(web.received.at(-1)?.text).not.toContain('"note://one"')
   })
 
-  test('FailOpen: a dead target is left out; FailClosed: it is an error', async () => {
+  test('FailOpen: a dead target is skipped; FailClosed: it is an error', async () => {
     const web = await opened(startModern('web'))
     const targets = [
       { name: 'web', mcp: { host: web.url } },
@@ -215,25 +215,25 @@ describe('one target over stdio', () => {
   })
 })
 
-describe('what a request of 2026-07-28 says of itself', () => {
+describe('header checks of a 2026-07-28 request', () => {
   const call = { jsonrpc: '2.0', id: 5, method: 'tools/call', params: { name: 'a_echo', _meta: META } }
   const right = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': 'a_echo' }
   const version = 'io.modelcontextprotocol/protocolVersion'
 
   test.each([
     ['no method header', call, { ...right, 'mcp-method': undefined }, 400, -32020],
-    ['another method', call, { ...right, 'mcp-method': 'tools/list' }, 400, -32020],
+    ['a mismatched method header', call, { ...right, 'mcp-method': 'tools/list' }, 400, -32020],
     ['no name header', call, { ...right, 'mcp-name': undefined }, 400, -32020],
-    ['another name', call, { ...right, 'mcp-name': 'a_other' }, 400, -32020],
-    ['a name in another case', call, { ...right, 'mcp-name': 'A_echo' }, 400, -32020],
-    ['a broken wrapping', call, { ...right, 'mcp-name': '=?base64?YV9lY2hv!?=' }, 400, -32020],
+    ['a mismatched name header', call, { ...right, 'mcp-name': 'a_other' }, 400, -32020],
+    ['a name in a different letter case', call, { ...right, 'mcp-name': 'A_echo' }, 400, -32020],
+    ['a malformed base64 wrapper', call, { ...right, 'mcp-name': '=?base64?YV9lY2hv!?=' }, 400, -32020],
     ['no version header', call, { ...right, 'mcp-protocol-version': undefined }, 400, -32020],
     ['an older version header', call, { ...right, 'mcp-protocol-version': '2025-11-25' }, 400, undefined],
-    ['a version of the future', call, { ...right, 'mcp-protocol-version': '2099-01-01' }, 400, -32022],
+    ['a future version', call, { ...right, 'mcp-protocol-version': '2099-01-01' }, 400, -32022],
     ['no _meta', { ...call, params: { name: 'a_echo' } }, right, 400, -32602],
     ['no capabilities', { ...call, params: { name: 'a_echo', _meta: { [version]: MODERN } } }, right, 400, -32602],
     [
-      'a method of sessions',
+      'a session-only method',
       { ...call, method: 'ping', params: { _meta: META } },
       { ...right, 'mcp-method': 'ping', 'mcp-name': undefined },
       404,
@@ -266,7 +266,7 @@ describe('what a request of 2026-07-28 says of itself', () => {
     expect(a.received.length + b.received.length).toBe(0)
   })
 
-  test('a name that is not ASCII comes wrapped, and goes on wrapped', async () => {
+  test('a non-ASCII name arrives encoded and is forwarded encoded', async () => {
     const [a, b] = await Promise.all([opened(startModern('a')), opened(startScript(() => undefined))])
     const targets = [
       { name: 'a', mcp: { host: a.url } },
@@ -280,13 +280,13 @@ describe('what a request of 2026-07-28 says of itself', () => {
   })
 })
 
-test('with one target a prefix is taken off the header too', async () => {
+test('with one target the prefix is also stripped from the header', async () => {
   const a = await opened(startModern('a'))
   const gateway = await opened(startGateway({ targets: [{ name: 'a', mcp: { host: a.url } }], prefixMode: 'always' }))
   expect(textOf(await ask(gateway, 'tools/call', { name: 'a_echo' }))).toBe('a undefined')
 })
 
-test('names without a prefix are looked up in every target', async () => {
+test('unprefixed names are looked up in every target', async () => {
   const a = await opened(startModern('a'))
   const targets = [{ name: 'a', mcp: { host: a.url } }, older]
   const gateway = await opened(startGateway({ targets, prefixMode: 'never' }))
@@ -295,7 +295,7 @@ test('names without a prefix are looked up in every target', async () => {
   expect([unclear.status, unclear.messages]).toMatchObject([400, [{ error: { code: -32602 } }]])
 })
 
-test('a program that nobody uses ends, and starts again for the next request', async () => {
+test('an idle program ends, and restarts for the next request', async () => {
   const gateway = await opened(startGateway({ targets: [newer] }, { sessions: { ttl: 60_000 } }))
   const pid = async () => resultOf(await ask(gateway, 'tools/call', { name: 'echo' })).pid
   const first = await pid()
@@ -304,13 +304,13 @@ test('a program that nobody uses ends, and starts again for the next request', a
   expect(await pid()).not.toBe(first)
 })
 
-test('errors of programs have the status that they have over HTTP', async () => {
+test('errors from programs get the same status as over HTTP', async () => {
   const gateway = await opened(startGateway({ targets: [newer] }))
   const reply = await ask(gateway, 'tools/call', { name: 'lacking' })
   expect([reply.status, reply.messages]).toMatchObject([400, [{ id: 1, error: { code: -32021 } }]])
 })
 
-test.each(['initialize', 'ping', 'resources/subscribe'])('%s is nothing that a target hears of', async method => {
+test.each(['initialize', 'ping', 'resources/subscribe'])('%s never reaches a target', async method => {
   const a = await opened(startModern('a'))
   const gateway = await opened(startGateway({ targets: [{ name: 'a', mcp: { host: a.url } }] }))
   const reply = await ask(gateway, method)
@@ -318,7 +318,7 @@ test.each(['initialize', 'ping', 'resources/subscribe'])('%s is nothing that a t
   expect(a.received).toEqual([])
 })
 
-test('a revision that nobody knows is answered with those of requests without a session', async () => {
+test('an unknown revision gets the list of sessionless revisions', async () => {
   const a = await opened(startModern('a'))
   const gateway = await opened(startGateway({ targets: [{ name: 'a', mcp: { host: a.url } }] }))
   const { body, headers } = modern(1, 'tools/list')

@@ -72,7 +72,7 @@ test('the reference server serves tools, resources and prompts', async () => {
   expect((await client.listResources()).resources.length).toBeGreaterThan(0)
 })
 
-test('every session has its own process, which ends with it', async () => {
+test('every session has its own process that ends with it', async () => {
   const { gateway, session, call } = await setUp(scripted('if (m.id) result(m, process.pid)'))
   const pid = resultOf(await call({ method: 'tools/list' })) as number
   const other = await begin(gateway.url)
@@ -84,7 +84,7 @@ test('every session has its own process, which ends with it', async () => {
   expect((await call({ method: 'tools/list' })).status).toBe(404)
 })
 
-test('a process that ignores the end of its input is ended, with what it has started', async () => {
+test('a process that ignores end of input is terminated, with its children', async () => {
   const { gateway, session, call } = await setUp(
     scripted(`
       process.on('SIGTERM', () => {})
@@ -101,7 +101,7 @@ test('a process that ignores the end of its input is ended, with what it has sta
   await expect.poll(() => pids.some(isAlive)).toBe(false)
 })
 
-test('a client that leaves while its session begins leaves no process behind', async () => {
+test('a client that disconnects while its session starts leaves no process behind', async () => {
   const program = `process.stderr.write('pid ' + process.pid + '\\n'); process.stdin.resume()`
   const gateway = await startGateway({
     targets: [{ name: 's', stdio: { cmd: process.execPath, args: ['-e', program] } }],
@@ -118,7 +118,7 @@ test('a client that leaves while its session begins leaves no process behind', a
   await expect.poll(() => isAlive(pid())).toBe(false)
 })
 
-test('a target that ends while another one still begins fails the session', async () => {
+test('a target that exits while another is still starting fails the session', async () => {
   const held: ServerResponse[] = []
   const slow = await startScript((_rpc, res) => {
     held.push(res)
@@ -142,14 +142,14 @@ test('a target that ends while another one still begins fails the session', asyn
   ])
 })
 
-test('shutting down ends the processes', async () => {
+test('shutdown terminates the processes', async () => {
   const { gateway, call } = await setUp(scripted('if (m.id) result(m, process.pid)'))
   const pid = resultOf(await call({ method: 'tools/list' })) as number
   gateway.dropState()
   await expect.poll(() => isAlive(pid)).toBe(false)
 })
 
-test('env is added to the environment, or all there is with clear_env', async () => {
+test('env extends the environment, or replaces it with clear_env', async () => {
   const show = scripted('if (m.id) result(m, [process.env.MINE, process.env.PATH !== undefined])')
   const added = await setUp({ ...show, env: { MINE: '1' } })
   expect(resultOf(await added.call({ method: 'tools/list' }))).toEqual(['1', true])
@@ -157,7 +157,7 @@ test('env is added to the environment, or all there is with clear_env', async ()
   expect(resultOf(await alone.call({ method: 'tools/list' }))).toEqual(['1', false])
 })
 
-test('what it writes to standard error and lines that are no messages go to the log', async () => {
+test('logs stderr output and lines that are not messages', async () => {
   const { gateway, call } = await setUp(
     scripted(`if (m.id) { process.stderr.write('careful\\n', () => { say('not JSON'); result(m, {}) }) }`),
   )
@@ -165,7 +165,7 @@ test('what it writes to standard error and lines that are no messages go to the 
   await expect.poll(() => gateway.logs.filter(line => /careful|ignored a line/.test(line))).toHaveLength(2)
 })
 
-test('a program that is not there fails the session', async () => {
+test('a missing program fails the session', async () => {
   const gateway = await startGateway({ targets: [{ name: 's', stdio: { cmd: '/no/such/program' } }] })
   closing.push(() => gateway.close())
   const reply = await post(gateway.url, initialize())
@@ -176,7 +176,7 @@ test('a program that is not there fails the session', async () => {
   expect(reply.text).not.toContain('/no/such')
 })
 
-test('a message of many bytes over the limit fails its call alone', async () => {
+test('an oversized message fails only its own call', async () => {
   const { call } = await setUp(
     scripted(`if (m.method === 'big') process.stdout.write('{"jsonrpc":"2.0","id":9,"result":"' + 'x'.repeat(65 * 1024 * 1024) + '"}\\n')
       else if (m.id) result(m, 'ok')`),
@@ -185,7 +185,7 @@ test('a message of many bytes over the limit fails its call alone', async () => 
   expect(resultOf(await call({ method: 'small' }))).toBe('ok')
 })
 
-test('a client that leaves and does not come back cancels its call', async () => {
+test('a client that disconnects and does not return cancels its call', async () => {
   const { gateway, session, call } = await setUp(
     scripted(`
       if (m.method === 'notifications/cancelled') global.cancelled = m.params.requestId
@@ -210,14 +210,14 @@ test('a client that leaves and does not come back cancels its call', async () =>
   await expect.poll(async () => resultOf(await call({ method: 'seen' }))).toBe('gone')
 })
 
-test('a pretty-printed request stays one line', async () => {
+test('a pretty-printed request is sent as one line', async () => {
   const { gateway, session } = await setUp(scripted('if (m.id) result(m, m.params)'))
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'x', params: { text: 'a\nb\u2028c' } }, null, 2)
   const reply = await post(gateway.url, body.replaceAll('\n', '\r\n'), { 'mcp-session-id': session })
   expect(resultOf(reply)).toEqual({ text: 'a\nb\u2028c' })
 })
 
-test('what the server says while no stream is open waits for one', async () => {
+test('server messages wait until a stream is open', async () => {
   const { gateway, session, call } = await setUp(
     scripted(`if (m.id) { result(m, {}); say({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' }) }`),
   )
@@ -245,7 +245,7 @@ const FORGETFUL = `
     say({ id, result: method === 'tools/call' ? { content: [], asked } : {} })
   })`
 
-test('a program that was started anew is asked for what the client had asked, and the client told', async () => {
+test('a restarted program gets the client’s log level and subscriptions again, and the client is notified', async () => {
   const stdio = { cmd: process.execPath, args: ['-e', FORGETFUL] }
   const targets = ['a', 'b'].map(name => ({ name, stdio }))
   const sessions = { key: Buffer.alloc(32, 7), ttl: 60_000 }

@@ -47,8 +47,8 @@ async function askerFor(gateway: Gateway) {
 const listed = (reply: WireReply) => (reply.messages.at(-1) as { result: { tools: unknown[] } }).result.tools
 const errorOf = (reply: WireReply) => (reply.messages.at(-1) as { error?: { message: string } }).error?.message
 
-describe('a tool that is not as it was reviewed', () => {
-  test('refuse: is shown as it was, and cannot be called', async () => {
+describe('a tool that differs from its reviewed version', () => {
+  test('refuse: is listed as reviewed, and cannot be called', async () => {
     const { called, gateway, ask } = await setUp('refuse')
     expect(listed(await ask('tools/list'))).toEqual([SWAPPED, REVIEWED])
     expect(errorOf(await ask('tools/call', { name: 'turned' }))).toMatch(/`turned` is not what was reviewed/)
@@ -58,14 +58,14 @@ describe('a tool that is not as it was reviewed', () => {
     expect(gateway.logs.filter(line => line.includes('tool lock'))).toHaveLength(2)
   })
 
-  test('hide: is not there', async () => {
+  test('hide: is neither listed nor callable', async () => {
     const { called, ask } = await setUp('hide')
     expect(listed(await ask('tools/list'))).toEqual([SWAPPED])
     expect(errorOf(await ask('tools/call', { name: 'turned' }))).toBe('Unknown tool: turned')
     expect(called).toEqual([])
   })
 
-  test('report: is served, and logged once', async () => {
+  test('report: is served and logged once', async () => {
     const { called, gateway, ask } = await setUp('report')
     for (let i = 0; i < 2; i++) expect(listed(await ask('tools/list'))).toHaveLength(3)
     await ask('tools/call', { name: 'turned' })
@@ -73,7 +73,7 @@ describe('a tool that is not as it was reviewed', () => {
     expect(gateway.logs.filter(line => line.includes('"tool":"turned"'))).toHaveLength(1)
   })
 
-  test('is found out without a list, and again after a minute', async () => {
+  test('is detected without a list, and checked again after a minute', async () => {
     const { called, tools, gateway, ask } = await setUp('refuse')
     tools.splice(0, 3, SAME, REVIEWED)
     expect(errorOf(await ask('tools/call', { name: 'turned' }))).toBeUndefined()
@@ -83,15 +83,15 @@ describe('a tool that is not as it was reviewed', () => {
     expect(called).toEqual(['turned'])
   })
 
-  test('without a session, too', async () => {
+  test('is also detected without a session', async () => {
     const { gateway } = await setUp('refuse')
     const { body, headers } = modern(1, 'tools/call', { name: 'turned' })
     expect(errorOf(await post(gateway.url, body, headers))).toMatch(/not what was reviewed/)
   })
 })
 
-describe('the file of a lock', () => {
-  test('comes back as it was, whatever the order', () => {
+describe('a tool lock file', () => {
+  test('round-trips, independent of order', () => {
     const lock = readToolLock(lockOf('hide'))
     if ('problem' in lock) throw new Error(lock.problem)
     const text = toolLockText(lock)

@@ -7,7 +7,7 @@ import type { Program } from '../../../src/cel/patterns/program.ts'
 
 const needed = (source: string) => necessaryText(RE2JS.compile(source).re2Input.prog as Program)
 
-describe('what every match of a pattern has', () => {
+describe('text required by every match of a pattern', () => {
   test.each([
     ['AKIA[0-9A-Z]{16}', 'so AKIA0123456789ABCDEF', 'so AKIA0123'],
     ['(?i)pass(word)?: \\S', 'PASS: x', 'pass. x'],
@@ -21,7 +21,7 @@ describe('what every match of a pattern has', () => {
     expect(regex.test(lacks)).toBe(false)
   })
 
-  test('is found in time that the text alone decides', () => {
+  test('is found by an expression without repetition', () => {
     for (const source of ['(a+)+b', '(?:a|aa)*c', '(x{1,9}){1,9}y']) expect(needed(source)).not.toMatch(/[+*?]|\{\d*,/)
   })
 })
@@ -32,7 +32,7 @@ const pattern = fc
   .map(parts => parts.map(([each, many]) => each + (many !== '|' && /^[\^\\b]{1,2}$/.test(each) ? '' : many)).join(''))
 const text = fc.string({ unit: fc.constantFrom('a', 'b', '1', ' ', 'k', '\u212a', 'é', '😀', '\n'), maxLength: 12 })
 
-test('a text that lacks it has no match', () => {
+test('a text that lacks the required text has no match', () => {
   fc.assert(
     fc.property(fc.array(pattern, { minLength: 1, maxLength: 3 }), text, (sources, text) => {
       const set = new RE2Set()

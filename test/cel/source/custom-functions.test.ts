@@ -31,7 +31,7 @@ const TWICE = 'twice(x) { x + x }'
 test.each([
   ['a function', TWICE, 'twice("ab")', 'abab'],
   ['a method', 'this.shout(mark) { this.upperAscii() + mark }', '("a" + "b").shout("!")', 'AB!'],
-  ['variables of the request', 'agent() { request.headers["user-agent"] }', 'agent()', 'node'],
+  ['request variables', 'agent() { request.headers["user-agent"] }', 'agent()', 'node'],
   [
     'remaining arguments',
     'count(first, rest...) { first + string(size(rest)) }',
@@ -41,10 +41,10 @@ test.each([
   ['functions in any order', `four(x) { twice(twice(x)) }\n// comment\n${TWICE} // end`, 'four("a")', 'aaaa'],
   ['arguments from a loop', TWICE, '[1, 2].map(x, string(twice(x))).join(",")', '2,4'],
   ['calls as arguments', TWICE, 'twice((((("a")))).upperAscii() + twice("b"))', 'AbbAbb'],
-  ['names that hide those of a caller', 'f(x) { ["b"].map(x, x)[0] + x }', 'f("a")', 'ba'],
+  ['names that shadow those of the caller', 'f(x) { ["b"].map(x, x)[0] + x }', 'f("a")', 'ba'],
   ['a parameter named like a variable', 'f(request) { request }', 'f("a")', 'a'],
   ['braces in text and maps', 'f(x) { {"}": x}["}"] }', 'f("a")', 'a'],
-  ['a failure that a caller handles', 'f(x) { jwt[x] }', 'default(f("sub"), "nobody")', 'nobody'],
+  ['a failure handled by the caller', 'f(x) { jwt[x] }', 'default(f("sub"), "nobody")', 'nobody'],
 ])('serves %s', async (_, functions, expression, value) => {
   expect(await findings(file(functions, expression))).toEqual([])
   await using gateway = await startGateway(file(functions, expression))
@@ -59,19 +59,19 @@ test.each([
   ['the name of a built-in function', 'size(x) { "a" }', 'size("a")', '3 GW302 CEL: `size` is a built-in function'],
   ['a body with a syntax error', 'f(x) { x + }', 'f("a")', '3 GW301 CEL: unexpected token: the end'],
   ['an unknown function in a body', 'f(x) { g(x) }', 'f("a")', '3 GW302 CEL: unknown function `g`'],
-  ['an unknown variable, though nothing calls it', 'f() { y }', '"a"', '3 GW302 CEL: unknown variable `y`'],
-  ['an open brace', 'f(x) { x', 'f("a")', '3 GW301 CEL: the braces of `f` are not closed'],
+  ['an unknown variable in a function that is never called', 'f() { y }', '"a"', '3 GW302 CEL: unknown variable `y`'],
+  ['an unclosed brace', 'f(x) { x', 'f("a")', '3 GW301 CEL: the braces of `f` are not closed'],
   ['a missing parenthesis', 'f x { x }', 'f("a")', '3 GW301 CEL: `(` is expected here'],
-  ['two equal parameters', 'f(x, x) { x }', 'f("a", "b")', '3 GW301 CEL: `f` has two parameters `x`'],
+  ['duplicate parameters', 'f(x, x) { x }', 'f("a", "b")', '3 GW301 CEL: `f` has two parameters `x`'],
   [
-    'parameters after the rest',
+    'a parameter after the rest parameter',
     'f(x..., y) { y }',
     'f("a")',
     '3 GW301 CEL: only the last parameter can take the remaining arguments',
   ],
   ['too many arguments', TWICE, 'twice("a", "b")', '9 GW302 CEL: `twice` takes 1 argument, not 2'],
   ['a function called as a method', TWICE, '"a".twice()', '9 GW302 CEL: `twice` is a function, not a method'],
-  ['a variable that the caller lacks', 'f() { mcp.tool.name }', 'f()', '9 GW302 CEL: `mcp` is not available here'],
+  ['a variable unavailable to the caller', 'f() { mcp.tool.name }', 'f()', '9 GW302 CEL: `mcp` is not available here'],
 ])('reports %s once', async (_, functions, expression, finding) => {
   expect(await findings(file(functions, expression))).toEqual([
     finding.replace(/^9/, String(9 + functions.split('\n').length)),

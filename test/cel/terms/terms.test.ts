@@ -9,7 +9,7 @@ const read = (text: string): Term => {
   return term
 }
 
-describe('what an expression compares', () => {
+describe('comparisons in an expression', () => {
   test.each([
     ['request.method == "GET"', 'request.method == GET'],
     ['"GET" == request.method', 'request.method == GET'],
@@ -27,14 +27,14 @@ describe('what an expression compares', () => {
     expect(found.map(({ path, op, literal }) => `${path.join('.')} ${op} ${literal.value}`).join(', ')).toBe(wanted)
   })
 
-  test('stands where it was written, also behind what the parser does not read', () => {
+  test('keep the position of their literal, even after syntax the parser does not read', () => {
     const text = 'b"é" == b"é" && .5 < 1.0 && "get" == request.method'
     const [compared] = [...termsWithin(read(text))].flatMap(comparisonsOf).filter(each => each.path[0] === 'request')
     expect(text.slice(...compared!.literal.span)).toBe('"get"')
   })
 })
 
-describe('what has to be there', () => {
+describe('fields an expression requires', () => {
   test.each([
     ['jwt.sub == "a" && apiKey.name == "b"', 'jwt.sub apiKey.name'],
     ['jwt.sub == "a" || apiKey.name == "b"', ''],
@@ -53,7 +53,7 @@ describe('what has to be there', () => {
   })
 })
 
-test('text that is not an expression is none', () => {
+test('an invalid expression has no term', () => {
   expect(termOf('a &&')).toBeUndefined()
   expect(termOf('!'.repeat(100_000))).toBeUndefined()
 })

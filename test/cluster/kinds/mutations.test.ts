@@ -27,13 +27,13 @@ function chosen(): readonly Mistake[] {
   return out.slice(0, COUNT)
 }
 
-test('no mistake goes unseen, or stops the others from being seen', async () => {
+test('every mistake produces a finding', async () => {
   const unseen: string[] = []
   for (const { what, text } of mistakes) if ((await check(text)).length === 0) unseen.push(what)
   expect(unseen).toEqual([])
 })
 
-test('one mistake in valid resources is found on its line, nearly always alone', async () => {
+test('one mistake in valid resources is found on its line, nearly always as the only finding', async () => {
   const table = new Map<Kind, [made: number, inPlace: number, alone: number]>(KINDS.map(kind => [kind, [0, 0, 0]]))
   const strays: string[] = []
   for (const { kind, what, text, lines } of chosen()) {

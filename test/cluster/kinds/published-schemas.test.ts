@@ -40,7 +40,7 @@ describe('an editor with the published schemas', () => {
   /** Required only beside certain values of other fields, which a schema of shapes does not say. */
   const BY_VALUE = /static\.(host|port)$|provider\.(host|port)$|backendRef\.port$|privateKeyJwt$/
   const plain = REQUIRED.filter(([, path]) => !BY_VALUE.test(path) || path.includes('targets'))
-  test.each(plain as [Base, string][])('misses %s %s', (base, path) => {
+  test.each(plain as [Base, string][])('reports missing %s %s', (base, path) => {
     expect(accepts(withValue(BASES[base], path, undefined))).toBe(false)
   })
 })

@@ -27,7 +27,7 @@ function decoded({ kind, raw }: Resource) {
   return decode(kind.schema, raw, [], { report: () => {}, cel, patterns, missing: new Set(), dropsNulls: true })
 }
 
-test.each(Object.keys(BASES) as Base[])('the base %s is valid', async base => {
+test.each(Object.keys(BASES) as Base[])('the base resource %s is valid', async base => {
   expect(await check(BASES[base])).toMatchObject({ text: [] })
 })
 
@@ -53,10 +53,10 @@ describe('choices', () => {
   })
 })
 
-test.each(DEFAULTS)('%s %s is %j when unset', async (base, path, value) => {
+test.each(DEFAULTS)('%s %s defaults to %j', async (base, path, value) => {
   expect(valueAt((await check(BASES[base])).value, path)).toEqual(value)
 })
 
-test('the table is as large as the specification', () => {
+test('the table covers more than 400 rules', () => {
   expect(LIMITS.length + REQUIRED.length + CHOICES.length + DEFAULTS.length).toBeGreaterThan(400)
 })

@@ -58,7 +58,7 @@ const withParameters = (spec: Json, classSpec?: Json, gateway: Json = GATEWAY) =
     ),
   )
 
-describe('the objects of', () => {
+describe('objects generated from', () => {
   test.each(files)('%s', async name => {
     const { objects, diagnostics } = await made([read(name)])
     expect(diagnostics.filter(({ severity }) => severity === 'error')).toEqual([])
@@ -66,7 +66,7 @@ describe('the objects of', () => {
   })
 })
 
-test('the order of the input, and its files, make no difference', async () => {
+test('the order of documents and files does not change the objects', async () => {
   for (const name of files) {
     const documents = parseAllDocuments(read(name)).map(document => document.toString())
     const { objects } = await made([read(name)])
@@ -87,7 +87,7 @@ function leaves(value: Json, path: readonly (string | number)[] = []): (readonly
 const SILENT =
   /^workload\.kind$|^env\.\d+\.name$|\.name$|optional$|\.(key|fieldPath|resource|path|request)$|socketName$|enabled$/
 
-test('every field of the parameters changes what is made', async () => {
+test('every parameter field changes the generated objects', async () => {
   const met = new Set<string>()
   for (const name of ['deployment.yaml', 'daemon-set.yaml']) {
     const documents = parseAllDocuments(read(name)).map(document => document.toJS() as Json)
@@ -108,8 +108,8 @@ test('every field of the parameters changes what is made', async () => {
   expect([...met].sort()).toEqual(Object.keys(parametersSpec.node.fields).sort())
 })
 
-describe('two levels', () => {
-  test('image and logging are merged by field, shutdown and rawConfig replaced', async () => {
+describe('parameters on two levels', () => {
+  test('merge image and logging by field, and replace shutdown and rawConfig', async () => {
     const { object } = await withParameters(
       {
         image: { tag: 'b' },
@@ -133,7 +133,7 @@ describe('two levels', () => {
     })
   })
 
-  test('resources are merged by quantity, and an empty map clears', async () => {
+  test('merge resources by quantity, and an empty map clears them', async () => {
     const limits = { cpu: '2', memory: '1Gi' }
     const merged = await withParameters({ resources: { limits: { cpu: '1' } } }, { resources: { limits } })
     const [container] = merged.object('Deployment').spec.template.spec.containers
@@ -146,7 +146,7 @@ describe('two levels', () => {
     expect(other.resources).toEqual({ requests: {}, limits: {} })
   })
 
-  test('overlays are laid over one another, the class first', async () => {
+  test('apply overlays one after the other, the class first', async () => {
     const overlay = (labels: Json, spec: Json) => ({ deployment: { metadata: { labels }, spec } })
     const { object } = await withParameters(
       overlay({ a: 'gateway' }, { replicas: 2 }),
@@ -156,7 +156,7 @@ describe('two levels', () => {
     expect(object('Deployment').spec).toMatchObject({ replicas: 2, paused: true })
   })
 
-  test('the kind may come from one level and the overlay from the other', async () => {
+  test('may set the kind on one level and the overlay on the other', async () => {
     const fits = await withParameters(
       { workload: { kind: 'DaemonSet' }, daemonSet: {} },
       { workload: { kind: 'Deployment' } },
@@ -166,13 +166,13 @@ describe('two levels', () => {
     expect(misfit.diagnostics.map(({ code, path }) => [code, path])).toEqual([['GW111', 'spec.deployment']])
   })
 
-  test('a class that is not ours provisions nothing', async () => {
+  test('of a foreign class provision nothing', async () => {
     const foreign = { ...CLASS, spec: { controllerName: 'example.com/other' } }
     await expect(made([GATEWAY, foreign, parameters({})].map(each => printYaml(each)))).rejects.toThrow('no Gateway')
   })
 })
 
-describe('mistakes are found where they stand', () => {
+describe('mistakes are reported at their position', () => {
   test.each<[string, Json, string, string]>([
     ['a pull policy', { image: { pullPolicy: 'Sometimes' } }, 'GW104', 'spec.image.pullPolicy'],
     ['a repository', { image: { repository: 'A B' } }, 'GW106', 'spec.image.repository'],
@@ -199,7 +199,7 @@ describe('mistakes are found where they stand', () => {
       'GW106',
       'spec.rawConfig.config.mcp.sessionTtl',
     ],
-    ['a spec of an account', { serviceAccount: { spec: { secrets: [] } } }, 'GW102', 'spec.serviceAccount.spec'],
+    ['a service account spec', { serviceAccount: { spec: { secrets: [] } } }, 'GW102', 'spec.serviceAccount.spec'],
     ['an autoscaler without a maximum', { horizontalPodAutoscaler: {} }, 'GW103', 'spec.horizontalPodAutoscaler'],
     [
       'a container without a name',
@@ -207,7 +207,7 @@ describe('mistakes are found where they stand', () => {
       'GW103',
       'spec.deployment.spec.template.spec.containers[0]',
     ],
-    ['a directive', { service: { spec: { $patch: 'remove' } } }, 'GW104', 'spec.service.spec.$patch'],
+    ['a patch directive', { service: { spec: { $patch: 'remove' } } }, 'GW104', 'spec.service.spec.$patch'],
     ['an overlay of another kind', { daemonSet: {} }, 'GW111', 'spec.daemonSet'],
   ])('%s', async (_, spec, code, path) => {
     const { diagnostics } = await withParameters(spec)
@@ -216,18 +216,18 @@ describe('mistakes are found where they stand', () => {
     expect(errors[0]!.range.start.line).toBeGreaterThan(1)
   })
 
-  test('sections of rawConfig that a replica of a cluster does not serve', async () => {
+  test('rawConfig sections that a cluster replica does not serve', async () => {
     const { diagnostics } = await withParameters({ rawConfig: { binds: [{ port: 9000, listeners: [] }] } })
     expect(diagnostics.map(({ code, path }) => [code, path])).toEqual([['GW602', 'spec.rawConfig.binds']])
   })
 
-  test('parameters that do not exist', async () => {
+  test('missing parameters', async () => {
     const { diagnostics, objects } = await made([printYaml(GATEWAY)])
     expect(diagnostics.map(({ code }) => code)).toEqual(['GW204'])
     expect(objects).toEqual([])
   })
 
-  test('addresses that a load balancer cannot have, and ports that the replica needs', async () => {
+  test('addresses a load balancer cannot have, and ports the replica needs', async () => {
     const addresses = [{ value: '192.0.2.1' }, { value: '192.0.2.2' }]
     const listeners = [{ name: 'metrics', port: 15_020, protocol: 'HTTP' }]
     const { diagnostics } = await withParameters({}, undefined, {
@@ -240,7 +240,7 @@ describe('mistakes are found where they stand', () => {
     ])
   })
 
-  test('a key in use that is none', async () => {
+  test('an invalid session key in use', async () => {
     const secret = {
       apiVersion: 'v1',
       kind: 'Secret',
@@ -257,13 +257,13 @@ describe('the session key', () => {
   const texts = [printYaml(GATEWAY), printYaml(parameters({}))]
   const of = ({ data }: KubeObject) => Buffer.from((data as Json).key, 'base64').toString()
 
-  test('is left out of the Secret when nobody knows one', async () => {
+  test('is left out of the Secret when none is known', async () => {
     const { object } = await made(texts)
     expect(object('Secret')).not.toHaveProperty('data')
     expect(object('Deployment').spec.template.metadata.annotations).not.toHaveProperty(['checksum/session-key'])
   })
 
-  test('is a new one only when no Secret has one', async () => {
+  test('is generated only when no Secret holds one', async () => {
     const key = 'ab'.repeat(32)
     expect(of((await made(texts, () => key)).object('Secret'))).toBe(key)
     const held = {
@@ -275,7 +275,7 @@ describe('the session key', () => {
     expect(of((await made([...texts, printYaml(held)], () => key)).object('Secret'))).toBe('cd'.repeat(32))
   })
 
-  test('is nobody’s business when a variable holds it', async () => {
+  test('is not managed when an environment variable provides it', async () => {
     const { objects, object } = await withParameters({ env: [{ name: 'SESSION_KEY', value: 'ab'.repeat(32) }] })
     expect(objects.some(({ kind }) => kind === 'Secret')).toBe(false)
     const [container] = object('Deployment').spec.template.spec.containers
@@ -283,7 +283,7 @@ describe('the session key', () => {
   })
 })
 
-test('objects belong to a Gateway that was read from a server', async () => {
+test('objects are owned by a Gateway that was read from a server', async () => {
   const gateway = { ...GATEWAY, metadata: { ...GATEWAY.metadata, uid: 'f1' } }
   const { objects } = await withParameters({}, undefined, gateway)
   for (const { metadata, kind } of objects) {

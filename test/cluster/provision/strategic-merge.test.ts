@@ -17,17 +17,17 @@ const containers = [
 // What `kubectl patch --type strategic` makes of the same objects.
 test.each<[string, Fields, Fields, unknown]>([
   ['maps are merged', { a: { b: 1, c: 2 } }, { a: { c: 3, d: 4 } }, { a: { b: 1, c: 3, d: 4 } }],
-  ['null deletes', { a: { b: 1 }, c: 1 }, { a: { b: null }, c: null }, { a: {} }],
-  ['null in what is new is nothing', {}, { a: { b: null, c: 1 } }, { a: { c: 1 } }],
-  ['a list without a key is replaced', { args: ['a', 'b'] }, { args: ['c'] }, { args: ['c'] }],
+  ['null deletes a key', { a: { b: 1 }, c: 1 }, { a: { b: null }, c: null }, { a: {} }],
+  ['null in an added map is dropped', {}, { a: { b: null, c: 1 } }, { a: { c: 1 } }],
+  ['a list without a merge key is replaced', { args: ['a', 'b'] }, { args: ['c'] }, { args: ['c'] }],
   [
-    'a list with a key is merged by it',
+    'a list with a merge key is merged by it',
     { containers },
     { containers: [{ name: 'b', image: 'b:2' }] },
     { containers: [containers[0], { name: 'b', image: 'b:2' }] },
   ],
   [
-    'what is new comes first',
+    'new items come first',
     { containers },
     { containers: [{ name: 'c', image: 'c:1' }] },
     { containers: [{ name: 'c', image: 'c:1' }, ...containers] },
@@ -53,7 +53,7 @@ test.each<[string, Fields, Fields, unknown]>([
   ['$patch: replace in a map', { a: { b: 1, c: 2 } }, { a: { $patch: 'replace', d: 3 } }, { a: { d: 3 } }],
   ['$patch: delete in a map', { a: { b: 1 } }, { a: { $patch: 'delete' } }, { a: {} }],
   [
-    '$patch: delete of what is not there',
+    '$patch: delete of a missing item',
     { containers },
     { containers: [{ name: 'x', $patch: 'delete' }] },
     { containers },
@@ -65,7 +65,7 @@ test.each<[string, Fields, Fields, unknown]>([
     { containers: [containers[1], { name: 'c' }, containers[0]] },
   ],
   [
-    '$setElementOrder by itself',
+    '$setElementOrder alone',
     { containers },
     { '$setElementOrder/containers': [{ name: 'b' }, { name: 'a' }] },
     { containers: [containers[1], containers[0]] },
@@ -78,7 +78,7 @@ test.each<[string, Fields, Fields, unknown]>([
   ],
   ['$deleteFromPrimitiveList', { f: ['a', 'b'] }, { '$deleteFromPrimitiveList/f': ['a'] }, { f: ['b'] }],
   [
-    'mounts by their path',
+    'volume mounts are merged by path',
     { volumeMounts: [{ name: 'v', mountPath: '/a' }] },
     { volumeMounts: [{ name: 'w', mountPath: '/a' }] },
     { volumeMounts: [{ name: 'w', mountPath: '/a' }] },
@@ -89,14 +89,14 @@ test.each<[string, Fields, Fields, unknown]>([
   expect({ original, patch }).toEqual(before)
 })
 
-describe('what is wrong with a patch is told where it stands', () => {
+describe('patch problems are reported at their position', () => {
   test.each<[string, Fields, PatchProblem['code'], readonly (string | number)[]]>([
-    ['a directive that is none', { a: { $patch: 'remove' } }, 'GW104', ['a', '$patch']],
-    ['a list for a map', { a: [] }, 'GW101', ['a']],
-    ['a map for a list', { containers: { name: 'a' } }, 'GW101', ['containers']],
-    ['text for a map', { a: 'text' }, 'GW101', ['a']],
+    ['an unknown directive', { a: { $patch: 'remove' } }, 'GW104', ['a', '$patch']],
+    ['a list in place of a map', { a: [] }, 'GW101', ['a']],
+    ['a map in place of a list', { containers: { name: 'a' } }, 'GW101', ['containers']],
+    ['text in place of a map', { a: 'text' }, 'GW101', ['a']],
     ['an item without its key', { containers: [{ image: 'a' }] }, 'GW103', ['containers', 0]],
-    ['an item that is no map', { containers: ['a'] }, 'GW103', ['containers', 0]],
+    ['an item that is not a map', { containers: ['a'] }, 'GW103', ['containers', 0]],
   ])('%s', (_, patch, code, path) => {
     const { problems } = merge({ a: { b: 1 }, containers }, patch)
     expect(problems.map(each => [each.code, each.path])).toEqual([[code, path]])

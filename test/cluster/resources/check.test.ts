@@ -24,12 +24,12 @@ describe('fixtures', () => {
     expect((await check({ [file]: read(file) })).diagnostics.map(({ message }) => message)).toEqual([])
   })
 
-  test('all right files together have no finding', async () => {
+  test('all valid files together have no finding', async () => {
     const texts = Object.fromEntries(filesIn('ok').map(file => [file, read(file)]))
     expect((await check(texts)).diagnostics.map(({ message }) => message)).toEqual([])
   })
 
-  test.each(filesIn('err'))('%s has one finding, where the file says', async file => {
+  test.each(filesIn('err'))('%s has one finding, on the marked line', async file => {
     const text = read(file)
     const line = text.split('\n').findIndex(each => each.includes('# here')) + 1
     const found = await check({ [file]: text })
@@ -66,7 +66,7 @@ describe('several files', () => {
     expect(await mistakes({ 'a.yaml': ROUTE, 'b.yaml': GATEWAY, 'c.yaml': SERVICE })).toEqual([])
   })
 
-  test('a finding says which resource it is about, and points to the other file', async () => {
+  test('a finding names its resource and points to the related file', async () => {
     const found = await check({ 'a.yaml': ROUTE, 'b.yaml': GATEWAY, 'c.yaml': SERVICE.replace('port: 80', 'port: 90') })
     expect(found.diagnostics).toMatchObject([
       {
@@ -80,7 +80,7 @@ describe('several files', () => {
     ])
   })
 
-  test('names that are not in the input are errors, and notes when the input is a part', async () => {
+  test('unresolved references are errors, or notes when the input is partial', async () => {
     expect(await mistakes({ 'a.yaml': ROUTE })).toEqual([
       { code: 'GW204', severity: 'error', place: 'a.yaml:5', resource: 'HTTPRoute default/app' },
       { code: 'GW204', severity: 'error', place: 'a.yaml:7', resource: 'HTTPRoute default/app' },
@@ -88,21 +88,21 @@ describe('several files', () => {
     expect((await mistakes({ 'a.yaml': ROUTE }, true)).map(({ severity }) => severity)).toEqual(['info', 'info'])
   })
 
-  test('what is in a part of the input is still checked', async () => {
+  test('references within partial input are still checked', async () => {
     const text = ROUTE.replace('port: 80', 'port: 8080')
     expect(await mistakes({ 'a.yaml': text, 'c.yaml': SERVICE, 'b.yaml': GATEWAY }, true)).toMatchObject([
       { code: 'GW208', severity: 'error' },
     ])
   })
 
-  test('a mistake in a resource does not hide its references', async () => {
+  test('a mistake in a resource does not suppress its reference checks', async () => {
     const text = ROUTE.replace('spec:\n', 'spec:\n  hostname: app.test\n')
     expect((await mistakes({ 'a.yaml': text, 'b.yaml': GATEWAY })).map(({ code }) => code)).toEqual(['GW102', 'GW204'])
   })
 })
 
 describe('documents', () => {
-  test('kinds that are not checked are counted, and say why', async () => {
+  test('unchecked kinds are counted, with a reason', async () => {
     const { documents, skipped, resources } = await check({
       'a.yaml': `${SERVICE}---\n# nothing\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: app, namespace: web}\n---\nbinds: []\n`,
     })
@@ -119,11 +119,11 @@ describe('documents', () => {
     ['an item is text', 'apiVersion: v1\nkind: List\nitems: [a]\n', 'items[0]'],
     ['a kind is a number', 'apiVersion: v1\nkind: 5\n', 'kind'],
     ['a list has other fields', 'apiVersion: v1\nkind: List\nitems: []\nspec: {}\n', 'spec'],
-  ])('a list or resource in which %s is refused', async (_what, text, path) => {
+  ])('a list or resource is rejected when %s', async (_what, text, path) => {
     expect((await check({ 'a.yaml': text })).diagnostics.map(each => each.path)).toEqual([path])
   })
 
-  test('lists within lists are opened', async () => {
+  test('nested lists are unpacked', async () => {
     const text = JSON.stringify({
       apiVersion: 'v1',
       kind: 'List',
@@ -136,11 +136,11 @@ describe('documents', () => {
     ])
   })
 
-  test('text that cannot be read gives no further findings', async () => {
+  test('unreadable text gives no further findings', async () => {
     expect((await check({ 'a.yaml': 'kind: [\n' })).diagnostics).toEqual([])
   })
 
-  test('what looks like a variable is text', async () => {
+  test('text that looks like a variable stays text', async () => {
     const { resources } = await check({
       'a.yaml': 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: "$HOME ${USER}"}\n',
     })
@@ -149,7 +149,7 @@ describe('documents', () => {
 })
 
 describe('secrets', () => {
-  test('no finding shows what a Secret or an inline key holds', async () => {
+  test('no finding reveals the content of a Secret or an inline key', async () => {
     const { diagnostics } = await check({
       'a.yaml': `apiVersion: v1
 kind: Secret

@@ -90,7 +90,7 @@ test.each([
       'filters: [{type: ExternalAuth, externalAuth: {protocol: GRPC, grpc: {}, backendRef: {name: called, port: 443}}}]',
     ),
   ],
-])('%s calls a Service under the policies that target it', async (_, caller) => {
+])('%s calls a Service with the policies that target it', async (_, caller) => {
   const text = await asYaml(caller, aimed('', TLS))
   expect(text).toMatch(/backend: "?shop\/called:443/)
   expect(text).toMatch(
@@ -98,7 +98,7 @@ test.each([
   )
 })
 
-test('policies for one port of a Service apply to that port', async () => {
+test('policies for one port of a Service apply only to that port', async () => {
   const caller = policy(`traffic: {extAuth: {${REF}, grpc: {}}}`)
   expect(await asYaml(caller, aimed(", sectionName: '443'", TLS))).toContain('login.test')
   expect(await asYaml(caller, aimed(", sectionName: '444'", TLS))).not.toContain('login.test')
@@ -107,11 +107,11 @@ test('policies for one port of a Service apply to that port', async () => {
 test.each([
   ['a provider', backend(`ai: {provider: {custom: {${REF}, formats: [{type: Completions}]}}}`)],
   ['an MCP target', backend('mcp: {targets: [{name: t, static: {backendRef: {name: called}, port: 443}}]}')],
-])('%s that is a Service has the policies that target it', async (_, called) => {
+])('%s backed by a Service gets the policies that target it', async (_, called) => {
   expect(await asYaml(called, aimed('', TLS))).toMatch(/policies:\n\s+backendTLS:\n\s+hostname: login.test/)
 })
 
-test('a guard whose service nobody can trust refuses every request', async () => {
+test('a guard whose service cannot be trusted rejects every request', async () => {
   const made = await translated({
     'case.yaml': [base, policy(`traffic: {extAuth: {${REF}, grpc: {}}}`), validation('Secret')].join('---'),
   })
@@ -121,7 +121,7 @@ test('a guard whose service nobody can trust refuses every request', async () =>
   )
 })
 
-test('a service that would have to be asked about calls to itself is not asked', async () => {
+test('an auth service that would have to authorize calls to itself is not called', async () => {
   const text = await asYaml(policy(`traffic: {extAuth: {${REF}, grpc: {}}}`), aimed('', `extAuth: {${REF}, grpc: {}}`))
   expect(text).toMatch(/authorization:\n\s+rules:\n\s+- deny: "true"/)
 })
@@ -133,7 +133,7 @@ metadata: {name: outer, namespace: shop}
 spec: {parentRefs: [{name: edge}], provider: Custom, custom: {${REF}, formats: [{type: Completions}]}}
 `
 
-test('a model whose provider is a Service is called over its TLS, and is left out without its guard', async () => {
+test('a model backed by a Service is called over its TLS, and is omitted without its guard', async () => {
   expect(await asYaml(model, aimed('', TLS))).toMatch(/tls:\n\s+hostname: login.test/)
   expect(await asYaml(model, aimed('', `extAuth: {${REF}, grpc: {}}`))).not.toContain('models:')
 })

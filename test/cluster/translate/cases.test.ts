@@ -57,7 +57,7 @@ const expectations = (text: string, kind: string): string[] =>
 describe.each(files)('%s', file => {
   const text = readFileSync(new URL(file, folder), 'utf8')
 
-  test('has the statuses, losses and findings that it says', async () => {
+  test('has the expected statuses, losses and findings', async () => {
     const made = await translated({ [file]: text }, { filesDir: 'files' })
     const have = statusLines(made).map(row => row.replace(/\s+/g, ' '))
     for (const line of expectations(text, 'status')) {
@@ -79,7 +79,7 @@ describe.each(files)('%s', file => {
     expect([...new Set(errors)].sort()).toEqual(wanted.sort())
   })
 
-  test.runIf(expectations(text, 'probe').length > 0)('answers requests as it says', async () => {
+  test.runIf(expectations(text, 'probe').length > 0)('answers requests as expected', async () => {
     const made = await translated({ [file]: text }, { filesDir: 'files' })
     const written = renderTranslation(made, 'yaml', true).replace(
       /127\.0\.0\.1:(900\d)\b/g,

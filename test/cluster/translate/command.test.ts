@@ -51,25 +51,25 @@ ${inheritance}  traffic: {timeouts: {request: 5s}}
 `
 
 describe('secrets', () => {
-  test('are named instead of written', async () => {
+  test('are replaced by a reference', async () => {
     const made = await translated({ 'a.yaml': GATEWAY + BACKEND }, { withSecrets: false })
     const text = renderTranslation(made, 'yaml', true)
     expect(text).not.toContain('hunter2')
     expect(text).toContain('<redacted: Secret shop/key, key Authorization>')
   })
 
-  test('are written when asked for, without the word that the gateway adds', async () => {
+  test('are written on request, without the prefix the gateway adds', async () => {
     const made = await translated({ 'a.yaml': GATEWAY + BACKEND }, { withSecrets: true })
     expect(renderTranslation(made, 'yaml', false)).toContain('value: hunter2')
   })
 
-  test('inline in a resource are redacted too', async () => {
+  test('inline in a resource are redacted as well', async () => {
     const inline = BACKEND.replace('secretRef: {name: key}', 'key: hunter3')
     const made = await translated({ 'a.yaml': GATEWAY + inline }, { withSecrets: false })
     expect(renderTranslation(made, 'yaml', false)).not.toContain('hunter3')
   })
 
-  test('become files that only their owner may read', async () => {
+  test('become files readable only by their owner', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'translate-'))
     const https = GATEWAY.replace('protocol: HTTP}', 'protocol: HTTPS, tls: {certificateRefs: [{name: cert}]}}')
     const pem = (what: string) => `"-----BEGIN ${what}-----\\nAA==\\n-----END ${what}-----"`
@@ -84,12 +84,12 @@ describe('secrets', () => {
 })
 
 describe('origins', () => {
-  test('stand beside each part', async () => {
+  test('are shown next to each part', async () => {
     const made = await translated({ 'k8s/a.yaml': GATEWAY + BACKEND })
     expect(renderTranslation(made, 'yaml', true)).toContain('# k8s/a.yaml:14 HTTPRoute/shop/app spec.rules[0]')
   })
 
-  test('are data as well', async () => {
+  test('are also available as data', async () => {
     const made = await translated({ 'k8s/a.yaml': GATEWAY + BACKEND })
     const { parts } = JSON.parse(renderSourceMap(made)) as { parts: { path: string; line: number; field: string }[] }
     expect(parts).toContainEqual(
@@ -97,7 +97,7 @@ describe('origins', () => {
     )
   })
 
-  test('are where findings about the file point', async () => {
+  test('are used as positions of findings about the file', async () => {
     const bad = BACKEND.replace('host: 127.0.0.1', "host: 'not a host'")
     const made = await translated({ 'k8s/a.yaml': GATEWAY + bad })
     const loss = made.losses.find(({ message }) => message.startsWith('ProxyBackend shop/be is left out'))
@@ -116,14 +116,14 @@ test('explain shows what applied, what was locked out and what it became', async
   expect(text).toContain('routes[0] ← spec.rules[0] (line 14)')
 })
 
-test('run takes what validate finds nothing about, and nothing else', async () => {
+test('run accepts input without validate findings, and nothing else', async () => {
   const load = (text: string) =>
     loadInput({ file: 'a.yaml', text }, { cwd: '/', env: {}, tier: 'env' }, offlineRuntime())
   expect((await load(GATEWAY + BACKEND)).runnable).toBe(true)
   expect((await load(GATEWAY)).runnable).toBe(false)
 })
 
-test('one bad file keeps no other from being translated', async () => {
+test('one bad file does not keep the others from being translated', async () => {
   const folder = { 'good.yaml': GATEWAY + BACKEND, 'bad.yaml': 'kind: [', 'foreign.yaml': 'a: 1\n' }
   const made = await translated(folder)
   expect(renderTranslation(made, 'yaml', false)).toContain('namespace: shop')
@@ -132,7 +132,7 @@ test('one bad file keeps no other from being translated', async () => {
 
 test.each([
   [
-    'a Secret that is not there',
+    'a missing Secret',
     GATEWAY.replace('protocol: HTTP}', 'protocol: HTTPS, tls: {certificateRefs: [{name: gone}]}}') + BACKEND,
     'GW204',
   ],
@@ -141,7 +141,7 @@ test.each([
     `${GATEWAY.replace('name: be}', 'name: be, namespace: other}')}${BACKEND.replaceAll('namespace: shop', 'namespace: other')}`,
     'GW209',
   ],
-])('%s is one finding', async (_what, text, code) => {
+])('%s is reported once', async (_what, text, code) => {
   const made = await translated({ 'a.yaml': text })
   expect(made.losses).not.toHaveLength(0)
   expect(made.report.diagnostics.map(each => each.code)).toEqual([code])

@@ -181,7 +181,7 @@ function isReported(report: readonly { readonly path: string; readonly code: str
 }
 
 describe.each(SUBJECTS)('$kind', subject => {
-  test('each field by itself is in the file or in the report', async () => {
+  test('each single field is either in the output or in the report', async () => {
     const silent: string[] = []
     const seen = new Set<string>()
     const before = new Map<string, Awaited<ReturnType<typeof outcome>>>()

@@ -40,7 +40,7 @@ spec:
   rules: [{backendRefs: [{group: inference.networking.k8s.io, kind: InferencePool, name: llama}]}]
 `
 
-test('requests to an InferencePool go where its endpoint picker says', async () => {
+test('requests to an InferencePool go to the endpoint its picker selects', async () => {
   await using pod = await startUpstream((req, res) => res.end(`pod got ${req.url}`))
   await using picker = await startEnvoyServices({
     process(request, call) {
@@ -55,7 +55,7 @@ test('requests to an InferencePool go where its endpoint picker says', async () 
   expect(await (await fetch(`${gateway.url(8080)}/v1/models`)).text()).toBe('pod got /v1/models')
 })
 
-test('what a pool asks for and does not get is told', async () => {
+test('reports pool settings that are not supported', async () => {
   const made = await translated({ 'pool.yaml': resources('9002', ', failureMode: FailOpen') })
   expect(made.finished.losses.map(({ message }) => message)).toEqual([expect.stringContaining('`FailOpen`')])
 })

@@ -59,8 +59,8 @@ spec:
 
 test.each([
   ['the backend itself', `{${OWN}, name: idp}`, backend(`, policies: {tls: ${tls}}`)],
-  ['a policy that aims at it', `{${OWN}, name: idp}`, `${backend('')}---${aimed(OWN)}`],
-  ['a policy that aims at a Service', '{name: idp, port: 443}', aimed("group: '', kind: Service")],
+  ['a policy that targets it', `{${OWN}, name: idp}`, `${backend('')}---${aimed(OWN)}`],
+  ['a policy that targets a Service', '{name: idp, port: 443}', aimed("group: '', kind: Service")],
   ['a BackendTLSPolicy', '{name: idp, port: 443}', validation('ConfigMap')],
 ])('TLS for a key set comes from %s', async (_, ref, more) => {
   const text = await translatedText(resources(ref, more), { filesDir: 'files' })
@@ -68,7 +68,7 @@ test.each([
   expect(text).toMatch(/backendTLS:\n\s+(root: \S+\n\s+hostname: login.test|hostname: login.test\n\s+root: \S+)/)
 })
 
-test('a key set whose server nobody could trust is not fetched in clear text', async () => {
+test('a key set whose server cannot be trusted is not fetched in clear text', async () => {
   const all = await translated({ 'case.yaml': resources('{name: idp, port: 443}', validation('Secret')) })
   expect(JSON.stringify(all.finished.value)).not.toContain('http://')
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fileOf, translated } from './translate.ts'
 
-test('of several entries for one header, the first counts', async () => {
+test('the first of several matches for one header wins', async () => {
   const text = `apiVersion: gateway.networking.k8s.io/v1
 kind: HTTPRoute
 metadata: {name: app}

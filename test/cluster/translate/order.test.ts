@@ -33,7 +33,7 @@ async function bytes(texts: Readonly<Record<string, string>>): Promise<readonly 
   ]
 }
 
-test.each(files)('%s comes to the same bytes in any order and any number of files', async file => {
+test.each(files)('%s translates to the same bytes in any order and any number of files', async file => {
   const text = readFileSync(new URL(file, folder), 'utf8')
   const documents = text.split(/^---$/m)
   const whole = await bytes({ [file]: text })

@@ -6,7 +6,7 @@ describe('csrf.additionalOrigins', () => {
   const csrf = (origin: string) => policy({ csrf: { additionalOrigins: [origin] } })
 
   test.each(['https://*.example.com', 'https://*', 'https://ex*mple.com'])(
-    '%s is refused by the kind',
+    '%s is rejected with a finding',
     async origin => {
       const { findings, losses } = await csrf(origin)
       expect(findings).toEqual([`GW106 \`${origin}\` is not an origin: it would never match`])
@@ -54,19 +54,19 @@ describe('rateLimit', () => {
     localRateLimit: [{ maxTokens: 10, tokensPerFill: 10, fillInterval: '1s', type: 'requests' }],
   }
 
-  test('a limit whose service is missing refuses requests, also beside a local one', async () => {
+  test('a limit with a missing service rejects requests, even next to a local limit', async () => {
     const { policies, losses } = await policy({ rateLimit: { local, global } })
     expect(policies).toEqual([KEPT, REFUSED])
     expect(losses).toContainEqual(expect.stringContaining('`rateLimit` of ProxyPolicy'))
   })
 
-  test('so does one of several variants', async () => {
+  test('a variant with a missing service also rejects requests', async () => {
     const conditional = [{ condition: 'request.path == "/a"', policy: { global } }, { policy: { local } }]
     const { policies } = await policy({ rateLimit: { conditional } })
     expect(policies).toContainEqual(REFUSED)
   })
 
-  test('local limits alone are no loss', async () => {
+  test('local limits alone translate without loss', async () => {
     expect(await policy({ rateLimit: { local } })).toEqual({ findings: [], losses: [], policies: [KEPT] })
   })
 })

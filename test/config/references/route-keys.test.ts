@@ -6,8 +6,8 @@ import { startGateway } from '../../helpers/gateway.ts'
 const route = (path: string, answer: string, more = '') =>
   `{name: app, matches: [${path}], policies: {directResponse: {status: 200, body: ${answer}}}${more}}`
 
-describe('several routes of one name, as the rules of an HTTPRoute are', () => {
-  test('have keys, and backends, of their own', async () => {
+describe('several routes with the same name, like the rules of an HTTPRoute', () => {
+  test('have their own keys and backends', async () => {
     const to = (port: number) =>
       `{name: app, matches: [{path: {exact: /${port}}}], backends: [{host: '127.0.0.1:${port}'}]}`
     await using gateway = await startGateway(
@@ -20,7 +20,7 @@ describe('several routes of one name, as the rules of an HTTPRoute are', () => {
     expect(backends.map(({ spec }) => spec)).toEqual(['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3'])
   })
 
-  test('are tried in the order of the file where none is more specific', async () => {
+  test('are tried in file order unless one is more specific', async () => {
     const [x, y] = ['{path: {exact: /x}}', '{path: {exact: /y}}']
     const routes = [route(`${y}, ${x}`, 'first'), ...Array.from({ length: 10 }, (_, i) => route(x, `later-${i}`))]
     await using gateway = await startGateway(`binds: [{port: 80, listeners: [{routes: [${routes.join()}]}]}]`)
@@ -28,7 +28,7 @@ describe('several routes of one name, as the rules of an HTTPRoute are', () => {
   })
 })
 
-test('a name that looks like a number is not given twice', () => {
+test('a name that looks numbered gets no duplicate key', () => {
   const keys = new RouteKeys()
   const names = ['app#2', 'app', 'app', 'app', 'app#2']
   expect(new Set(names.map(name => keys.keyOf('l', 'n', name))).size).toBe(names.length)

@@ -139,8 +139,8 @@ async function serve(): Promise<void> {
     await (await fetch(url + path, { headers: { a: 'b' } })).text()
 }
 
-describe('every field that is accepted is served, or says that it is not', () => {
-  test('somebody asks for each one, by its name', async () => {
+describe('every accepted field is served or reported as unserved', () => {
+  test('each field is read by its name', async () => {
     for (const folder of ['ok', 'realistic']) {
       const root = new URL(`../../../fixtures/${folder}/`, import.meta.url)
       for (const name of readdirSync(root).filter(file => file.endsWith('.yaml'))) {
@@ -158,7 +158,7 @@ describe('every field that is accepted is served, or says that it is not', () =>
   })
 })
 
-test('a field that is only copied along is found', () => {
+test('a field that is only copied is detected', () => {
   const schema = object('thing', {
     used: opt(string(), 'Asked for.'),
     dead: opt(string(), 'Copied, listed and written as JSON.'),

@@ -27,7 +27,7 @@ const ai = (policies: string) =>
 const tcp = (policies: string) =>
   `binds: [{port: 1, listeners: [{protocol: TCP, policies: {${policies}}, tcpRoutes: [{backends: [{host: 'a:1'}]}]}]}]`
 
-describe('what is served in one place and not in another is not dropped quietly', () => {
+describe('settings served only in some places are not dropped silently elsewhere', () => {
   test.each([
     ['binds: [{mode: internal, listeners: []}]', 'binds[0].mode'],
     ['binds: [{port: 1, listeners: [{protocol: HBONE}]}]', 'binds[0].listeners[0].protocol'],
@@ -76,6 +76,6 @@ test.each([
     'gateways.a.listeners[1]',
   ],
   ['gateways: {a: {port: 1}}\nllm: {gateways: a, tls: {cert: c, key: k}, models: []}', 'llm.tls'],
-])('a field that another one has decided about is pointed at: %s', async (text, ...places) => {
+])('a field overruled by another one is reported: %s', async (text, ...places) => {
   expect((await findings(text, 'GW546')).found).toEqual(places)
 })

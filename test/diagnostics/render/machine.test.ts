@@ -82,21 +82,21 @@ describe('SARIF', () => {
 
   test.each<[string, CheckReport]>([
     ['findings of every kind', all],
-    ['none', report([])],
+    ['no findings', report([])],
     ['hostile text', report([hostile], { suppressed: [{ diagnostic: hostile, kind: 'inSource', reason: HOSTILE }] })],
-  ])('fits the official schema: %s', (_name, given) => {
+  ])('matches the official schema: %s', (_name, given) => {
     const text = renderSarif(given, tool)
     expect(validate(JSON.parse(text)), JSON.stringify(validate.errors)).toBe(true)
     expect(isPrintable(text)).toBe(true)
   })
 
-  test('the schema refuses what is wrong', () => {
+  test('the schema rejects invalid output', () => {
     const log = JSON.parse(renderSarif(all, tool))
     log.runs[0].results[0].locations[0].physicalLocation.region.startLine = 0
     expect(validate(log)).toBe(false)
   })
 
-  test('rules carry their help, results their whole region, places, fixes and suppressions', () => {
+  test('rules have help, and results have full regions, related places, fixes and suppressions', () => {
     const [run] = JSON.parse(renderSarif(all, tool)).runs
     expect(run.tool.driver.rules.map((rule: { id: string }) => rule.id)).toEqual(['GW002', 'GW102', 'GW301', 'GW601'])
     for (const rule of run.tool.driver.rules) expect(rule.help.markdown).toContain(`gwctl explain ${rule.id}`)
@@ -123,7 +123,7 @@ describe('SARIF', () => {
     expect(run.columnKind).toBe('utf16CodeUnits')
   })
 
-  test('a finding keeps its fingerprint when it moves, and two of the same kind have two', () => {
+  test('a finding keeps its fingerprint when moved, and two of the same kind have different ones', () => {
     const prints = (found: readonly Diagnostic[]) =>
       JSON.parse(renderSarif(report(found), tool)).runs[0].results.map(
         (each: { partialFingerprints: Record<string, string> }) => each.partialFingerprints['gwctl/v1'],
@@ -140,7 +140,7 @@ describe('XML', () => {
   test.each([
     ['JUnit', renderJunit],
     ['Checkstyle', renderCheckstyle],
-  ])('%s stays well formed, whatever the text', (_name, render) => {
+  ])('%s stays well formed for any text', (_name, render) => {
     const text = render(report([hostile, { ...hostile, severity: 'warning' }]))
     expect(isPrintable(text)).toBe(true)
     const seen = JSON.stringify(parseXml(text))
@@ -186,7 +186,7 @@ describe('XML', () => {
 })
 
 describe('GitHub', () => {
-  test('annotates a finding at its place', () => {
+  test('annotates a finding at its position', () => {
     expect(renderGithub(report([duplicate]))).toBe(
       '::error file=k8s/a b.yaml,line=3,endLine=3,col=1,endColumn=4,title=GW002::key `port` is set twice in this map%0Aset again here\n',
     )
@@ -194,7 +194,7 @@ describe('GitHub', () => {
     expect(renderGithub(report([]))).toBe('')
   })
 
-  test('no text of a file starts a command of its own or leaves its property', () => {
+  test('text from a file cannot start a command or leave its property', () => {
     const text = renderGithub(
       report(Array.from({ length: 12 }, (_, i) => ({ ...hostile, path: String(i), message: `${HOSTILE}${i}` }))),
     )
@@ -217,7 +217,7 @@ describe('GitHub', () => {
     expect(text).not.toContain('##[')
   })
 
-  test('prints what GitHub shows no annotation for in a group', () => {
+  test('prints findings beyond the annotation limit in a group', () => {
     const many = Array.from({ length: 13 }, (_, i) => ({ ...duplicate, message: `m${i}` }))
     const lines = renderGithub(report([...many, { ...note, severity: 'warning' }]))
       .trimEnd()
@@ -228,7 +228,7 @@ describe('GitHub', () => {
     expect(lines[12]).toMatch(/^- k8s\/a b\.yaml:3:1: error GW002 m/)
   })
 
-  test('the page of the job has a table in which no Markdown of a file takes effect', () => {
+  test('the job summary has a table in which Markdown from files has no effect', () => {
     const page = renderGithubSummary(report([hostile]))
     const row = page.split('\n').find(line => line.startsWith('| error'))!
     expect(row.split('|')).toHaveLength(6)
@@ -247,12 +247,12 @@ describe('GitHub', () => {
     ['http://a.example and www.a.example', 'http&#58;//a.example and www&#46;a.example'],
     ['@octocat, x@a.example, #12, GH-3', '@&#8203;octocat, x@&#8203;a.example, #&#8203;12, GH-&#8203;3'],
     [':100: &#64;octocat', ':&#8203;100: &#38;#&#8203;64;octocat'],
-  ])('Markdown of %s', (text, written = text) => {
+  ])('escapes Markdown in %s', (text, written = text) => {
     expect(markdownText(text)).toBe(written)
   })
 })
 
-test('GitLab takes a fingerprint, a place and a severity for each', () => {
+test('GitLab gets a fingerprint, a position and a severity for each finding', () => {
   const [issue] = JSON.parse(renderGitlab(report([misspelt])))
   expect(issue).toEqual({
     description: 'unknown field `hsot` (did you mean `host`?)',
@@ -282,18 +282,18 @@ describe('the published schema of the JSON report', () => {
   )
   const validate = new Ajv2020({ strict: false }).compile(schema)
 
-  test('takes what is printed', () => {
+  test('accepts the printed report', () => {
     for (const given of [all, report([]), report([hostile])]) {
       expect(validate(JSON.parse(renderJson(given, tool))), JSON.stringify(validate.errors)).toBe(true)
     }
   })
 
   test.each([
-    ['a code that does not exist', '"code": "GW002"', '"code": "GW999"'],
-    ['a column before the first', '"col": 1,', '"col": 0,'],
-    ['no summary', '"summary"', '"sum"'],
+    ['an unknown code', '"code": "GW002"', '"code": "GW999"'],
+    ['column 0', '"col": 1,', '"col": 0,'],
+    ['a missing summary', '"summary"', '"sum"'],
     ['another version', '"version": 1,', '"version": 2,'],
-  ])('refuses %s', (_name, from, to) => {
+  ])('rejects %s', (_name, from, to) => {
     const text = renderJson(all, tool)
     expect(text).toContain(from)
     expect(validate(JSON.parse(text.replace(from, to)))).toBe(false)

@@ -49,7 +49,7 @@ const text = (diagnostics: readonly Diagnostic[], from = TEXT): string =>
   renderText(report(diagnostics, from), { paint: plainPaint })
 
 describe('text', () => {
-  it('shows each finding in its line, and the summary last', () => {
+  it('shows each finding at its line, and the summary last', () => {
     expect(text([badCall, unknownField])).toBe(`error[GW102]: unknown field \`hsot\` in backend
  --> gateway/config.yaml:6:9
   |
@@ -100,7 +100,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
     )
   })
 
-  it('keeps the underline below tabs, wide and combining characters', () => {
+  it('aligns the underline with tabs, wide and combining characters', () => {
     const yaml = 'a: "\t日本 e\u0301 😀 bad"\n'
     const { documents } = parseSource('gateway/config.yaml', yaml)
     const value = documents[0]!.value as { a: string }
@@ -112,7 +112,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
     expect(lines[4]).toBe(`  | ${' '.repeat(18)}^^^`)
   })
 
-  it('cuts long lines around the place', () => {
+  it('truncates long lines around the position', () => {
     const yaml = `a: "${'x'.repeat(300)}BAD${'z'.repeat(300)}"\n`
     const { documents } = parseSource('gateway/config.yaml', yaml)
     const find = (span: readonly [number, number]): string[] => {
@@ -127,7 +127,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
     expect(find([601, 603])).toEqual([`1 | …${'z'.repeat(28)}"`, `  | ${' '.repeat(27)}^^`])
   })
 
-  it('does not let a file drive the terminal', () => {
+  it('does not let a file control the terminal', () => {
     const yaml = 'a\u009b31m: "\u001b]0;x\u0007\u202etxt\u200b" # \u001b[2J\r\n'
     const { documents } = parseSource('gateway/config.yaml', yaml)
     const found = documents[0]!.resolve({ code: 'GW101', message: 'bad \u001b[31m', path: ['a\u009b31m'], at: 'key' })
@@ -146,7 +146,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
 `)
   })
 
-  it('stops at --max-problems and still counts all', () => {
+  it('stops at --max-problems but counts all', () => {
     const many = Array.from({ length: 60 }, (_, i) => ({ ...badCall, message: `m${String(i).padStart(2, '0')}` }))
     const printed = text(many)
     expect(printed.match(/^error\[/gm)).toHaveLength(50)
@@ -159,7 +159,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
     expect(all.match(/^error\[/gm)).toHaveLength(60)
   })
 
-  it('says when all is well', () => {
+  it('reports when there are no problems', () => {
     expect(text([])).toBe('✓ no problems in 2 files (7 documents)\n')
     const [warning] = parseSource('gateway/config.yaml', 'a: no\n').diagnostics
     expect(text([warning!], 'a: no\n').split('\n').at(-2)).toBe('✓ 1 warning in 2 files (7 documents) · 1 fixable')
@@ -167,7 +167,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
     expect(renderText(skipped, { paint: plainPaint })).toBe('✓ no problems in 1 file (1 document) · 1 skipped\n')
   })
 
-  it('works without the text, and paints without changing it', () => {
+  it('works without the source text, and colors do not change the text', () => {
     expect(text([{ ...badCall, file: 'gone.yaml' }])).toContain('--> gone.yaml:7:24\n  = path: ')
     const marks: Paint = {
       error: t => `<e>${t}</e>`,
@@ -186,7 +186,7 @@ error[GW301]: CEL: no such method \`endWith\` on string
 })
 
 describe('order', () => {
-  it('is by file, place and severity, each finding once', () => {
+  it('is by file, position and severity, without duplicates', () => {
     const at = (file: string, offset: number, severity: 'error' | 'warning', message: string): Diagnostic => ({
       ...badCall,
       file,
@@ -205,7 +205,7 @@ describe('order', () => {
   })
 })
 
-it('concise: one line each', () => {
+it('concise prints one line per finding', () => {
   expect(
     renderConcise(report([badCall, { ...unknownField, file: '/work/a\u001bb.yaml' }]), { paint: plainPaint }),
   ).toBe(
@@ -259,7 +259,7 @@ describe('JSON', () => {
     })
   })
 
-  it('escapes what a terminal would obey', () => {
+  it('escapes terminal control characters', () => {
     const hostile = { ...badCall, message: '\u001b[31m\u009b31m\u202e' }
     for (const printed of [renderJson(report([hostile]), tool), renderNdjson(report([hostile]))]) {
       expect(printed.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Bidi_Control}]/u)
@@ -267,7 +267,7 @@ describe('JSON', () => {
     expect(JSON.parse(renderNdjson(report([hostile]))).message).toBe(hostile.message)
   })
 
-  it('has one line per finding as ndjson', () => {
+  it('has one line per finding in ndjson', () => {
     const lines = renderNdjson(report([badCall, unknownField]))
       .trimEnd()
       .split('\n')

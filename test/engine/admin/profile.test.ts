@@ -69,7 +69,7 @@ function profileOf(gzipped: Buffer) {
   }
 }
 
-test('the encoding: strings once, functions once, locations by line, values beyond 32 bits', () => {
+test('encodes strings and functions once, locations by line, and values beyond 32 bits', () => {
   const outer = { name: 'main', file: 'main.js', line: 1 }
   const profile = profileOf(
     encodePprof({
@@ -122,7 +122,7 @@ function fibonacci(n: number): number {
   return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2)
 }
 
-test('a processor profile names the function that was busy', async () => {
+test('a CPU profile names the busy function', async () => {
   const { status, body } = await profiled('/debug/pprof/profile?seconds=10', burnProcessorTime)
   expect(status).toBe(200)
   const profile = profileOf(body)
@@ -131,7 +131,7 @@ test('a processor profile names the function that was busy', async () => {
   expect(profile.duration).toBe(10_000_000_000)
 })
 
-test('a heap profile names the function that holds memory', async () => {
+test('a heap profile names the function that retains memory', async () => {
   const held: unknown[] = []
   const { body } = await profiled('/debug/pprof/heap', function holdMemory() {
     for (let i = 0; i < 20_000; i++) held.push({ i, text: `text ${i}`, list: [i] })
@@ -141,7 +141,7 @@ test('a heap profile names the function that holds memory', async () => {
   expect(held).toHaveLength(40_000)
 })
 
-test('a heap profile of a gateway that keeps nothing still names what allocates', async () => {
+test('a heap profile without retained memory still names the allocating function', async () => {
   let sum = 0
   const { body } = await profiled('/debug/pprof/heap', function makeGarbage() {
     for (let i = 0; i < 200_000; i++) sum += [...`text ${i}`].length
@@ -152,7 +152,7 @@ test('a heap profile of a gateway that keeps nothing still names what allocates'
   expect(sum).toBeGreaterThan(0)
 })
 
-test('one profile at a time, and the next one works', async () => {
+test('only one profile runs at a time, and the next one works', async () => {
   const first = await profiled('/debug/pprof/profile', async () => {
     expect((await call(admin.address, '/debug/pprof/heap')).status).toBe(429)
   })
@@ -160,7 +160,7 @@ test('one profile at a time, and the next one works', async () => {
   expect((await profiled('/debug/pprof/profile', () => {})).status).toBe(200)
 })
 
-test.each(['profile', 'heap'])('/debug/pprof/%s ends when its client leaves', async kind => {
+test.each(['profile', 'heap'])('/debug/pprof/%s ends when its client disconnects', async kind => {
   const [host, port] = admin.address.split(':')
   const sent = get({ host, port, path: `/debug/pprof/${kind}?seconds=300` })
   sent.on('error', () => {})
@@ -170,7 +170,7 @@ test.each(['profile', 'heap'])('/debug/pprof/%s ends when its client leaves', as
   expect((await profiled('/debug/pprof/profile', () => {})).status).toBe(200)
 })
 
-test('so many samples per second as asked for', async () => {
+test('collects the requested number of samples per second', async () => {
   const often = profileOf((await profiled('/debug/pprof/profile?frequency=1000', burnProcessorTime)).body)
   const rarely = profileOf((await profiled('/debug/pprof/profile?frequency=1', burnProcessorTime)).body)
   expect([often.period, rarely.period]).toEqual([1_000_000, 1_000_000_000])
@@ -178,7 +178,7 @@ test('so many samples per second as asked for', async () => {
   expect(often.hits).toBeGreaterThan(2 * rarely.hits)
 })
 
-test('functions without a name are told apart by their place', async () => {
+test('anonymous functions are distinguished by their location', async () => {
   const { body } = await profiled(
     '/debug/pprof/profile?frequency=1000',
     (
@@ -189,7 +189,7 @@ test('functions without a name are told apart by their place', async () => {
   expect(profileOf(body).functions).toContainEqual(expect.stringMatching(/^\(anonymous profile\.test\.ts:\d+\)$/))
 })
 
-test.each(['0', '301', '-1', 'abc', '', '1.5'])('seconds=%s is refused', async seconds => {
+test.each(['0', '301', '-1', 'abc', '', '1.5'])('seconds=%s is rejected', async seconds => {
   for (const kind of ['profile', 'heap']) {
     const { status, text } = await call(admin.address, `/debug/pprof/${kind}?seconds=${seconds}`)
     expect([status, text]).toEqual([400, 'seconds takes a number from 1 to 300\n'])
@@ -202,7 +202,7 @@ test.each([
   ['profile?second=5', 'there is no parameter second: seconds, frequency\n'],
   ['heap?frequency=100', 'there is no parameter frequency: seconds\n'],
   ['heap?seconds=1&seconds=300', 'seconds is given more than once\n'],
-])('%s is refused', async (query, reason) => {
+])('%s is rejected', async (query, reason) => {
   const { status, text } = await call(admin.address, `/debug/pprof/${query}`)
   expect([status, text]).toEqual([400, reason])
 })

@@ -26,14 +26,14 @@ afterEach(async () => {
 })
 
 describe('paths', () => {
-  test('the configuration comes as indented JSON', async () => {
+  test('the configuration is returned as indented JSON', async () => {
     gateway.dumped = { binds: [{ key: 'bind/3000' }] }
     const answer = await call(admin.address, '/config_dump')
     expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json' } })
     expect(answer.text).toBe('{\n  "binds": [\n    {\n      "key": "bind/3000"\n    }\n  ]\n}\n')
   })
 
-  test('a long one comes in pieces, with turns in between, and is the same text', async () => {
+  test('a long configuration is sent in chunks without blocking, and is the same text', async () => {
     const routes = Array.from({ length: 20_000 }, (_, i) => ({
       key: `r${i}`,
       name: 'a\nb',
@@ -55,7 +55,7 @@ describe('paths', () => {
     expect(head.headers['content-length']).toBe(String(Buffer.byteLength(text)))
   })
 
-  test('a client that leaves in the middle, or never reads, harms nobody', async () => {
+  test('a client that disconnects midway or never reads affects no others', async () => {
     const family = gateway.counted.counter('long_total', 'x'.repeat(1000), ['label'])
     for (let i = 0; i < 9000; i++) family.with(`${i}`.padEnd(1000, 'x')).add()
     const [host, port] = admin.address.split(':')
@@ -69,19 +69,19 @@ describe('paths', () => {
     expect(text.endsWith('} 1\n')).toBe(true)
   })
 
-  test('a failing handler answers 500 with a sentence and no stack', async () => {
+  test('a failing handler answers 500 with a message and no stack', async () => {
     gateway.dumped = new Error('the snapshot is gone')
     const answer = await call(admin.address, '/config_dump')
     expect(answer).toMatchObject({ status: 500, text: 'internal error: the snapshot is gone\n' })
   })
 
-  test('an unknown path names those that exist', async () => {
+  test('an unknown path lists the existing ones', async () => {
     const answer = await call(admin.address, '/config-dump')
     expect(answer.status).toBe(404)
     expect(answer.text).toContain('/config_dump')
   })
 
-  test('a wrong method says which one is right', async () => {
+  test('a wrong method gets the allowed one in the response', async () => {
     const answer = await call(admin.address, '/config_dump', { method: 'DELETE' })
     expect(answer).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
     expect(answer.text).toBe('/config_dump takes GET\n')
@@ -117,7 +117,7 @@ describe('paths', () => {
     }
   })
 
-  test('docs/admin.md has the same paths with the same methods', async () => {
+  test('docs/admin.md lists the same paths and methods', async () => {
     const { text } = await call(admin.address, '/')
     const listed = text.matchAll(/^(\/\S*) +(GET POST|GET|POST) /gm)
     const document = readFileSync(new URL('../../../docs/admin.md', import.meta.url), 'utf8')
@@ -127,7 +127,7 @@ describe('paths', () => {
     )
   })
 
-  test('a body that nobody asked for does no harm', async () => {
+  test('an unexpected body does no harm', async () => {
     const answer = await fetch(`http://${admin.address}/logging`, { method: 'POST', body: 'x'.repeat(1_000_000) })
     expect(await answer.text()).toBe('current log level is info\n')
   })
@@ -141,7 +141,7 @@ describe('logging', () => {
     expect(answer).toMatchObject({ status: 200, text: 'current log level is info\n' })
   })
 
-  test('directives add up and take effect at once', async () => {
+  test('directives accumulate and take effect immediately', async () => {
     const upstream = gateway.log.logger('proxy').child('upstream')
     upstream.log('debug', 'not yet')
     await post('?level=warn')
@@ -152,14 +152,14 @@ describe('logging', () => {
     expect(gateway.logged.join('')).not.toContain('not yet')
   })
 
-  test('reset goes back to the start, then adds', async () => {
+  test('reset restores the initial level before adding directives', async () => {
     await post('?level=trace,mcp=off')
     expect((await post('?reset&level=llm=debug')).text).toBe('current log level is llm=debug,info\n')
     expect((await post('?reset=1')).text).toBe('current log level is info\n')
   })
 
   test.each(['?level=mymodule', '?level=proxy=loud', '?level=debug,=info', '?level=a%20b=info'])(
-    '%s is refused and changes nothing',
+    '%s is rejected and changes nothing',
     async query => {
       const answer = await post(query)
       expect(answer.status).toBe(400)
@@ -172,13 +172,13 @@ describe('logging', () => {
     ['?lvl=debug', 'there is no parameter lvl: level, reset\n'],
     ['?level=debug&level=warn', 'level is given more than once\n'],
     ['?%1B[2J=1', 'there is no parameter ␛[2J: level, reset\n'],
-  ])('%s is not passed over', async (query, reason) => {
+  ])('%s is rejected instead of ignored', async (query, reason) => {
     const answer = await post(query)
     expect([answer.status, answer.text]).toEqual([400, reason])
     expect((await post('')).text).toBe('current log level is info\n')
   })
 
-  test('a refusal shows as much as a person reads, and nothing that drives a terminal', async () => {
+  test('an error message is truncated and cannot control the terminal', async () => {
     const { status, text } = await post(`?level=%1B[2J${'x'.repeat(10_000)}`)
     expect([status, text.slice(0, 30)]).toEqual([400, 'Invalid level provided: ␛[2Jxx'])
     expect(text.length).toBeLessThan(1500)
@@ -191,19 +191,19 @@ describe('logging', () => {
   })
 })
 
-describe('who may ask', () => {
+describe('access control', () => {
   const ask = (headers: Record<string, string>) => call(admin.address, '/config_dump', { headers })
 
   test.each([
     ['a name rebound to this address', { host: 'attacker.example' }],
-    ['such a name with the right port', { host: 'attacker.example:15000' }],
-    ['a name that only starts like one of ours', { host: 'localhost.attacker.example' }],
+    ['a rebound name with the right port', { host: 'attacker.example:15000' }],
+    ['a name that only starts like localhost', { host: 'localhost.attacker.example' }],
     ['a name that looks like an address', { host: '127.0.0.1.nip.io' }],
-    ['a page of another origin', { host: 'localhost', origin: 'http://localhost:3000' }],
+    ['a page from another origin', { host: 'localhost', origin: 'http://localhost:3000' }],
     ['a sandboxed page', { host: 'localhost', origin: 'null' }],
-    ['an image of another site', { host: 'localhost', 'sec-fetch-site': 'cross-site' }],
-    ['a script of a sibling port', { host: 'localhost', 'sec-fetch-site': 'same-site' }],
-  ])('%s is refused', async (_, headers) => {
+    ['an image on another site', { host: 'localhost', 'sec-fetch-site': 'cross-site' }],
+    ['a script from a sibling port', { host: 'localhost', 'sec-fetch-site': 'same-site' }],
+  ])('%s is rejected', async (_, headers) => {
     const answer = await ask(headers)
     expect(answer.status).toBe(403)
     expect(answer.text).not.toContain('binds')
@@ -213,29 +213,26 @@ describe('who may ask', () => {
     ['curl', { host: '127.0.0.1' }],
     ['a port-forward', { host: 'localhost:9999' }],
     ['IPv6', { host: '[::1]:15000' }],
-    [
-      'a page of its own',
-      { host: 'localhost:15000', origin: 'http://localhost:15000', 'sec-fetch-site': 'same-origin' },
-    ],
-    ['a typed address', { host: 'localhost:15000', 'sec-fetch-site': 'none' }],
-  ])('%s may', async (_, headers) => {
+    ['its own page', { host: 'localhost:15000', origin: 'http://localhost:15000', 'sec-fetch-site': 'same-origin' }],
+    ['a typed URL', { host: 'localhost:15000', 'sec-fetch-site': 'none' }],
+  ])('%s is allowed', async (_, headers) => {
     expect((await ask(headers)).status).toBe(200)
   })
 
-  test('two names are none', async () => {
+  test('two Host headers are rejected', async () => {
     const [host, port] = admin.address.split(':')
     const socket = connect({ host, port: Number(port) })
     socket.end('GET /config_dump HTTP/1.1\r\nHost: localhost\r\nHost: attacker.example\r\nConnection: close\r\n\r\n')
     expect(await readAll(socket)).toMatch(/^HTTP\/1\.1 400 .*\r\n\r\nthere is more than one Host\n$/s)
   })
 
-  test('no answer invites other origins', async () => {
+  test('no response allows other origins', async () => {
     const answer = await ask({ host: 'localhost', origin: 'http://localhost' })
     expect(answer.headers['access-control-allow-origin']).toBeUndefined()
     expect(answer.headers['x-content-type-options']).toBe('nosniff')
   })
 
-  test('a refused request has no effect', async () => {
+  test('a rejected request has no effect', async () => {
     await call(admin.address, '/quitquitquit', { method: 'POST', headers: { origin: 'http://attacker.example' } })
     expect(gateway.quits).toBe(0)
   })
@@ -254,7 +251,7 @@ describe('addresses', () => {
     expect((await call(server.address, '/memory')).status).toBe(200)
   })
 
-  test('off opens nothing', async () => {
+  test('off opens no port', async () => {
     expect((await start('off')).address).toBe('off')
   })
 
@@ -265,7 +262,7 @@ describe('addresses', () => {
     },
   )
 
-  test('a used port is an error, not a second server', async () => {
+  test('a port in use is an error, not a second server', async () => {
     await expect(start(admin.address)).rejects.toMatchObject({ code: 'EADDRINUSE' })
   })
 
@@ -276,7 +273,7 @@ describe('addresses', () => {
     })
     afterEach(() => rmSync(folder, { recursive: true }))
 
-    test('only the owner may open it, under any name, and it goes away', async () => {
+    test('are open to the owner only, with any host name, and are removed on close', async () => {
       const path = join(folder, 'admin.sock')
       const server = await start(`unix:${path}`)
       expect(statSync(path).mode & 0o777).toBe(0o600)
@@ -285,7 +282,7 @@ describe('addresses', () => {
       expect(existsSync(path)).toBe(false)
     })
 
-    test('the file of a process that died is replaced, one that answers is not', async () => {
+    test('replace the file of a dead process, but not of one that answers', async () => {
       const path = join(folder, 'admin.sock')
       const { promise, resolve } = Promise.withResolvers<void>()
       const dead = createServer().listen(path, resolve)
@@ -296,7 +293,7 @@ describe('addresses', () => {
   })
 })
 
-describe('clients that do harm', () => {
+describe('misbehaving clients', () => {
   const dial = (address: string): Promise<Socket> => {
     const [host, port] = address.split(':')
     return new Promise(resolve => {
@@ -305,7 +302,7 @@ describe('clients that do harm', () => {
     })
   }
 
-  test('a thousand that say nothing do not keep others out, and too many more are turned away', async () => {
+  test('a thousand silent ones do not block others, and further ones are rejected', async () => {
     const silent = await Promise.all(Array.from({ length: 1000 }, () => dial(admin.address)))
     expect((await call(admin.address, '/memory')).status).toBe(200)
     const more = await Promise.all(Array.from({ length: 100 }, () => dial(admin.address)))
@@ -318,7 +315,7 @@ describe('clients that do harm', () => {
     ['nothing', ''],
     ['half a head', 'GET / HTTP/1.1\r\nHost: local'],
     ['a head and half a body', 'POST /logging HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc'],
-  ])('one that sends %s is not waited for', async (_name, bytes) => {
+  ])('one that sends %s times out', async (_name, bytes) => {
     const handler = () => text('ok\n')
     const paths = [{ path: '/logging', methods: ['POST' as const], summary: '', handler }]
     const server = await listen({ kind: 'tcp', hosts: ['127.0.0.1'], port: 0 }, { paths, requestTimeout: 40 })
@@ -328,13 +325,13 @@ describe('clients that do harm', () => {
     await closeOf(socket)
   })
 
-  test('a head of 20 KB is refused', async () => {
+  test('a 20 KB request head is rejected', async () => {
     expect((await call(admin.address, '/memory', { headers: { x: 'a'.repeat(20_000) } })).status).toBe(431)
   })
 })
 
 describe('readiness and stats', () => {
-  test('readiness names what is pending', async () => {
+  test('readiness lists what is pending', async () => {
     const server = await startReadiness('127.0.0.1:0', gateway)
     open.push(server)
     expect(await call(server.address, '/healthz/ready')).toMatchObject({ status: 200, text: 'ready\n' })

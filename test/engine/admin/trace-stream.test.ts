@@ -16,7 +16,7 @@ afterEach(() => admin.close())
 
 const types = (client: TraceClient) => client.events.map(event => (event.message as { type: string }).type)
 
-test('one request from its start to its end, then the stream ends', async () => {
+test('streams one request from start to end, then closes', async () => {
   const client = await TraceClient.open(admin.address)
   const x = gateway.arrive('/v1/chat?x=1')
   gateway.clock.advance(1.5)
@@ -55,7 +55,7 @@ test('one request from its start to its end, then the stream ends', async () => 
   expect(client.text).not.toContain('event:')
 })
 
-test('a second request is not captured, and nobody is watching any more', async () => {
+test('does not capture a second request, and stops watching', async () => {
   const client = await TraceClient.open(admin.address)
   const first = gateway.arrive()
   expect(gateway.arrive().trace).toBeUndefined()
@@ -64,11 +64,11 @@ test('a second request is not captured, and nobody is watching any more', async 
   expect(gateway.arrive().trace).toBeUndefined()
 })
 
-test('without a watcher a request has no trace', () => {
+test('a request has no trace without a watcher', () => {
   expect(gateway.arrive().trace).toBeUndefined()
 })
 
-describe('an expression that takes the time of requests', () => {
+describe('an expression that slows down requests', () => {
   /** Each look at the clock finds it so many milliseconds later. */
   const passing = (ms: number) => {
     let now = 0
@@ -78,7 +78,7 @@ describe('an expression that takes the time of requests', () => {
     }
   }
 
-  test.each(['', '&follow=9'])('ends the stream, which says so (%s)', async follow => {
+  test.each(['', '&follow=9'])('ends the stream with the reason (%s)', async follow => {
     passing(30)
     const client = await TraceClient.open(admin.address, `?expression=request.path=="/never"${follow}`)
     for (let i = 0; i < 8; i++) gateway.arrive()
@@ -87,7 +87,7 @@ describe('an expression that takes the time of requests', () => {
     expect(gateway.arrive().trace).toBeUndefined()
   })
 
-  test('a little, as often as one likes, is no reason', async () => {
+  test('is tolerated if each evaluation is cheap, however many there are', async () => {
     passing(1)
     const client = await TraceClient.open(admin.address, '?expression=request.path=="/v1/chat"')
     for (let i = 0; i < 50; i++) {
@@ -101,7 +101,7 @@ describe('an expression that takes the time of requests', () => {
   })
 })
 
-test('GET works as POST does', async () => {
+test('GET works like POST', async () => {
   const answer = call(admin.address, '/debug/trace')
   gateway.finish(await arriveWatched())
   expect((await answer).text).toMatch(/^: ready\n\ndata: .*\n\ndata: .*requestFinished.*\n\n$/)
@@ -122,7 +122,7 @@ async function arriveWatched() {
 }
 
 describe('filter', () => {
-  test('the first request that matches is the one', async () => {
+  test('captures the first matching request', async () => {
     const query = `?expression=${encodeURIComponent('request.path == "/b" && request.method == "POST"')}`
     const client = await TraceClient.open(admin.address, query)
     expect(gateway.arrive('/a').trace).toBeUndefined()
@@ -147,7 +147,7 @@ describe('filter', () => {
     ['request.nope == 1', 'invalid expression'],
     ['jwt.sub == "alice"', 'jwt'],
     ['request.body.size() > 3', 'body'],
-  ])('%s is refused with the reason', async (expression, reason) => {
+  ])('%s is rejected with the reason', async (expression, reason) => {
     const answer = await call(admin.address, `/debug/trace?expression=${encodeURIComponent(expression)}`)
     expect(answer.status).toBe(400)
     expect(answer.text).toContain(reason)
@@ -165,7 +165,7 @@ describe('filter', () => {
 })
 
 describe('follow', () => {
-  test('so many requests, interleaved, and a named end', async () => {
+  test('captures the given number of requests, interleaved, and gives the end reason', async () => {
     const client = await TraceClient.open(admin.address, '?follow=2')
     const first = gateway.arrive('/1')
     const second = gateway.arrive('/2')
@@ -177,7 +177,7 @@ describe('follow', () => {
     expect(client.text).toMatch(/event: end\ndata: \{"reason":"requests"\}\n\n$/)
   })
 
-  test('it ends after the given time, even in the middle of a request', async () => {
+  test('ends after the given time, even during a request', async () => {
     const client = await TraceClient.open(admin.address, '?follow=5&seconds=30')
     const x = gateway.arrive()
     gateway.clock.advance(30_000)
@@ -187,14 +187,14 @@ describe('follow', () => {
     expect(gateway.arrive().trace).toBeUndefined()
   })
 
-  test('there is a cap on the time when none is given', async () => {
+  test('has a time limit by default', async () => {
     const client = await TraceClient.open(admin.address, '?follow=5')
     gateway.clock.advance(600_000)
     await client.ended
     expect(client.text).toContain('"reason":"time"')
   })
 
-  test('the end of the gateway is said', async () => {
+  test('reports the shutdown of the gateway', async () => {
     const client = await TraceClient.open(admin.address, '?follow=5')
     gateway.trace.close()
     await client.ended
@@ -202,7 +202,7 @@ describe('follow', () => {
   })
 
   test.each(['follow=0', 'follow=1001', 'follow=-1', 'follow=x', 'follow=', 'follow=2&seconds=3601', 'seconds=1.5'])(
-    '%s is refused',
+    '%s is rejected',
     async query => {
       const answer = await call(admin.address, `/debug/trace?${query}`)
       expect(answer.status).toBe(400)
@@ -210,7 +210,7 @@ describe('follow', () => {
     },
   )
 
-  test('a parameter that is misspelt does not open a stream of everything', async () => {
+  test('a misspelled parameter is rejected instead of streaming everything', async () => {
     const answer = await call(admin.address, '/debug/trace?expresion=false')
     expect([answer.status, answer.text]).toEqual([
       400,
@@ -220,8 +220,8 @@ describe('follow', () => {
   })
 })
 
-describe('slow and lost readers', () => {
-  test('a comment each second of silence, none while events flow', async () => {
+describe('slow and disconnected readers', () => {
+  test('a keepalive comment is sent after each idle second, but not while events flow', async () => {
     const client = await TraceClient.open(admin.address)
     gateway.clock.advance(1000)
     await client.until(text => text.includes(': keepalive\n\n'))
@@ -233,7 +233,7 @@ describe('slow and lost readers', () => {
     expect(client.text.match(/: keepalive/g)).toHaveLength(1)
   })
 
-  test('a client that leaves frees its place and its timers', async () => {
+  test('a disconnecting client frees its slot and its timers', async () => {
     const client = await TraceClient.open(admin.address, '?follow=3&seconds=60')
     const x = gateway.arrive()
     client.leave()
@@ -242,7 +242,7 @@ describe('slow and lost readers', () => {
     expect(gateway.arrive().trace).toBeUndefined()
   })
 
-  test('lost events are counted where they are missing, and the end is never lost', async () => {
+  test('dropped events are counted where they are missing, and the end is never dropped', async () => {
     const client = await TraceClient.open(admin.address)
     const x = gateway.arrive()
     // One turn of the event loop: no reader can keep up with that.
@@ -259,7 +259,7 @@ describe('slow and lost readers', () => {
     expect(types(client).at(-1)).toBe('requestFinished')
   })
 
-  test('bodies have a bound of their own', async () => {
+  test('bodies have a separate limit', async () => {
     const client = await TraceClient.open(admin.address)
     const x = gateway.arrive()
     const base64 = 'A'.repeat(1024 * 1024)
@@ -269,7 +269,7 @@ describe('slow and lost readers', () => {
     expect(types(client)).toEqual(['requestStarted', 'body', 'body', 'body', 'body', 'dropped', 'requestFinished'])
   })
 
-  test('there are so many watchers and no more', async () => {
+  test('the number of watchers is limited', async () => {
     const clients = await Promise.all(Array.from({ length: MAX_WATCHERS }, () => TraceClient.open(admin.address)))
     expect((await call(admin.address, '/debug/trace')).status).toBe(429)
     for (const client of clients) client.leave()

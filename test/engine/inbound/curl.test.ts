@@ -57,7 +57,7 @@ describe.skipIf(!knows('HTTP2'))('curl', () => {
     expect(await curl(scheme, ...flags)).toBe(wanted)
   })
 
-  test.skipIf(!knows('HTTP3'))('HTTP/3 is not there: curl goes back to HTTP/2', async () => {
+  test.skipIf(!knows('HTTP3'))('HTTP/3 is not supported: curl falls back to HTTP/2', async () => {
     expect(await curl('https', '--http3')).toBe('200 2')
     expect(await curl('https', '--http3-only')).toMatch(/^000 0 exit /)
   })

@@ -30,7 +30,7 @@ async function echoed(socket: Socket, text: string): Promise<string | undefined>
   }
 }
 
-test('a WebSocket goes on while the gateway stops, until it is closed', async () => {
+test('a WebSocket stays open during a graceful stop until the client closes it', async () => {
   await using server = await startWebSocketServer()
   const gateway = await startGateway(to(server.host))
   const socket = await openWebSocket(gateway)
@@ -46,7 +46,7 @@ test('a WebSocket goes on while the gateway stops, until it is closed', async ()
   expect(gateway.logged.join('')).not.toContain('were cut')
 })
 
-test('at the end of the grace period WebSockets and streams are cut, and the log says how many', async () => {
+test('the end of the grace period cuts WebSockets and streams and logs how many', async () => {
   await using server = await startWebSocketServer()
   server.server.removeAllListeners('request')
   server.server.on('request', (_req, res) => res.write('first'))
@@ -72,7 +72,7 @@ test('at the end of the grace period WebSockets and streams are cut, and the log
   await expect.poll(records).toHaveLength(3)
 })
 
-test('what a port serves that a reload has closed is cut then, too', async () => {
+test('the end of the grace period also cuts streams on a port that a reload closed', async () => {
   await using upstream = await startUpstream((_req, res) => res.write('first'))
   const gateway = await startGateway(to(upstream.host))
   const stream = connect(gateway.gateway.portOf(80)!, '127.0.0.1')
@@ -86,7 +86,7 @@ test('what a port serves that a reload has closed is cut then, too', async () =>
   await closed
 })
 
-test('programs of MCP sessions have ended before the process does; sessions of servers go on without it', async () => {
+test('stdio MCP processes exit before the gateway, and upstream MCP sessions are not deleted', async () => {
   const methods: (string | undefined)[] = []
   const result = '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{}}}'
   await using upstream = await startUpstream((req, res) => {
@@ -113,7 +113,7 @@ test('programs of MCP sessions have ended before the process does; sessions of s
   expect(() => process.kill(pid(), 0)).toThrow('ESRCH')
 })
 
-test('while it stops, replies tell clients not to come back on their connection', async () => {
+test('responses carry connection: close while the gateway is stopping', async () => {
   const clock = new ManualClock()
   let finish: (() => void) | undefined
   await using upstream = await startUpstream((req, res) => {

@@ -119,12 +119,12 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
         .on('status', ({ metadata: trailers }) => setImmediate(() => resolve({ ...outcome, trailers })))
     })
 
-  test('a unary call brings its reply and its trailers', async () => {
+  test('a unary call returns its response and trailers', async () => {
     const { reply, trailers } = await call('/test.Echo/Unary', 'hello')
     expect([reply, trailers.get('x-end')]).toEqual(['hello:yes', ['unary']])
   })
 
-  test('an error keeps its code, text and trailers', async () => {
+  test('an error keeps its code, message and trailers', async () => {
     const { error, trailers } = await call('/test.Echo/Unary', 'fail')
     expect([error?.code, error?.details, trailers.get('x-end')]).toEqual([
       status.FAILED_PRECONDITION,
@@ -133,13 +133,13 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
     ])
   })
 
-  test('a method that the backend does not know, a path that the gateway does not', async () => {
+  test('a method unknown to the backend and a path unknown to the gateway are both UNIMPLEMENTED', async () => {
     expect((await call('/test.Echo/None', '')).error?.code).toBe(status.UNIMPLEMENTED)
     const { error } = await call('/other.Service/Any', '')
     expect([error?.code, error?.details]).toEqual([status.UNIMPLEMENTED, 'route not found'])
   })
 
-  test('a stream of replies arrives whole and in order, also to a slow reader', async () => {
+  test('a response stream arrives complete and in order, even at a slow reader', async () => {
     const stream = client.makeServerStreamRequest(
       '/test.Echo/Count',
       bytes.serialize,
@@ -159,7 +159,7 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
     expect([seen, trailers?.get('x-end')]).toEqual([3000, ['count']])
   })
 
-  test('both sides talk at the same time', async () => {
+  test('both sides can send at the same time', async () => {
     const stream: ClientDuplexStream<Buffer, Buffer> = client.makeBidiStreamRequest(
       '/test.Echo/Chat',
       bytes.serialize,
@@ -175,7 +175,7 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
     expect(replies).toEqual(['<0>', '<1>', '<2>', '<3>', '<4>'])
   })
 
-  test('a stream of requests arrives whole, at the pace of the backend', async () => {
+  test('a request stream arrives complete, at the backend’s pace', async () => {
     const size = await new Promise<string>((resolve, reject) => {
       const stream = client.makeClientStreamRequest(
         '/test.Echo/Collect',
@@ -199,7 +199,7 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
     expect(size).toBe(String(2000 * 1500))
   })
 
-  test.each(['', 'begin'])('a deadline ends the call at both ends: %j', async request => {
+  test.each(['', 'begin'])('a deadline ends the call on both sides: %j', async request => {
     /** What has come until the time of the call was over. */
     const callFor = async (ms: number) => {
       const stream = client.makeServerStreamRequest(
@@ -224,7 +224,7 @@ describe.each(['plaintext', 'TLS'])('over %s', kind => {
     await expect.poll(() => seen.cancelled - before.cancelled).toBe(seen.begun - before.begun)
   })
 
-  test('a call that is cancelled ends at the backend, the next one is served', async () => {
+  test('cancelling a call ends it at the backend, and the next call succeeds', async () => {
     const stream = client.makeBidiStreamRequest('/test.Echo/Chat', bytes.serialize, bytes.deserialize)
     stream.write(Buffer.from('0'))
     await new Promise(resolve => stream.once('data', resolve))

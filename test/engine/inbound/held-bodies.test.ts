@@ -32,14 +32,14 @@ async function holds(gateway: TestGateway, bytes: number): Promise<void> {
   while (gateway.gateway.runtime.bodies.held !== bytes) await new Promise(setImmediate)
 }
 
-describe('a body is read where the first policy that needs it stands', () => {
+describe('a body is read only at the first policy that needs it', () => {
   test.each([
     ['a policy that reads it', READS],
     ['buffering', 'buffer: {request: {maxBytes: 10}}'],
-    ['a rule', "authorization: {rules: [{deny: 'size(request.body) > 5'}]}"],
+    ['an authorization rule', "authorization: {rules: [{deny: 'size(request.body) > 5'}]}"],
     ['a condition', "localRateLimit: {conditional: [{condition: 'size(request.body) > 1', requests: 1, unit: hours}]}"],
     ['a delay', 'delay: {duration: \'duration("1s")\'}'],
-  ])('so that a refusal does not wait for it: %s', async (_name, policy) => {
+  ])('so a rejection does not wait for it: %s', async (_name, policy) => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(`${KEY}, ${policy}`, upstream.host))
     const socket = dial(gateway)
@@ -48,7 +48,7 @@ describe('a body is read where the first policy that needs it stands', () => {
     expect(gateway.gateway.runtime.bodies.held).toBe(0)
   })
 
-  test('and asked for only then: no 100 before the credentials were right', async () => {
+  test('so 100 Continue is sent only after authentication', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(`${KEY}, ${READS}`, upstream.host))
     const refused = dial(gateway)
@@ -61,7 +61,7 @@ describe('a body is read where the first policy that needs it stands', () => {
     expect(await answerOf(let_in)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('over HTTP/2 likewise', async () => {
+  test('also over HTTP/2', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(`${KEY}, ${READS}`, upstream.host))
     const session = connectHttp2(gateway.url(8080))
@@ -78,13 +78,13 @@ describe('a body is read where the first policy that needs it stands', () => {
   })
 })
 
-describe('a body that is too slow', () => {
+describe('a slow body', () => {
   const slow = [
     ['that never comes', '', 9_999, 1],
-    ['below the least rate', 'x'.repeat(240), 10_999, 1],
+    ['below the minimum rate', 'x'.repeat(240), 10_999, 1],
     ['that does not end in time', 'x'.repeat(100_000), 299_999, 1],
   ] as const
-  test.each(slow)('%s is given up with 408', async (_name, part, before, rest) => {
+  test.each(slow)('%s is rejected with 408', async (_name, part, before, rest) => {
     const clock = new ManualClock()
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(READS, upstream.host), { clock })
@@ -107,7 +107,7 @@ describe('a body that is too slow', () => {
     expect(gateway.gateway.runtime.bodies.held).toBe(0)
   })
 
-  test('over HTTP/2 too', async () => {
+  test('is rejected over HTTP/2 as well', async () => {
     const clock = new ManualClock()
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(READS, upstream.host), { clock })
@@ -122,7 +122,7 @@ describe('a body that is too slow', () => {
     expect((await response)[0][':status']).toBe(408)
   })
 
-  test('by the limits of the file, or without any', async () => {
+  test('is accepted when the config disables the limits', async () => {
     const clock = new ManualClock()
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(
@@ -138,7 +138,7 @@ describe('a body that is too slow', () => {
     expect(await answerOf(socket)).toMatch(/^HTTP\/1\.1 200 /)
   })
 
-  test('a reply that policies read whole, too', async () => {
+  test('in a buffered response fails it as well', async () => {
     const clock = new ManualClock()
     let reached: () => void = () => {}
     const asked = new Promise<void>(resolve => {
@@ -158,8 +158,8 @@ describe('a body that is too slow', () => {
   })
 })
 
-describe('all bodies together', () => {
-  test('take no more than the cap: others are told to come again', async () => {
+describe('the total of buffered bodies', () => {
+  test('stays below the cap, and requests beyond it get 503 with retry-after', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(READS, upstream.host, 'maxBufferTotal: 1000, maxBufferSize: 900'))
     const first = dial(gateway)
@@ -181,7 +181,7 @@ describe('all bodies together', () => {
     expect((await fetch(gateway.url(8080), { method: 'POST', body: 'x'.repeat(900) })).status).toBe(200)
   })
 
-  test('an announced length takes nothing', async () => {
+  test('does not include announced but unsent bytes', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(READS, upstream.host, 'maxBufferTotal: 1000'))
     for (let i = 0; i < 5; i++) dial(gateway).write(head('Content-Length: 999\r\n'))
@@ -189,7 +189,7 @@ describe('all bodies together', () => {
     expect(answer.status).toBe(200)
   })
 
-  test('nothing stays counted of clients that leave, or of bodies that are too long', async () => {
+  test('drops when a client disconnects or a body is too long', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(file(READS, upstream.host, 'maxBufferTotal: 1000, maxBufferSize: 500'))
     for (let i = 0; i < 5; i++) {
@@ -208,7 +208,7 @@ describe('all bodies together', () => {
     await holds(gateway, 0)
   })
 
-  test('replies count, and are refused however the policy fails', async () => {
+  test('includes responses, which are refused regardless of failure mode', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('x'.repeat(600)))
     const reads = "transformations: {response: {set: {x-length: 'string(size(response.body))'}}}"
     await using gateway = await startGateway(file(reads, upstream.host, 'maxBufferTotal: 1000'))
@@ -221,7 +221,7 @@ describe('all bodies together', () => {
     await holds(gateway, 0)
   })
 
-  test('a body that finds no room is left out of the log, and its request goes on', async () => {
+  test('leaves a body out of the log when it is full, and still serves the request', async () => {
     await using upstream = await startUpstream(echo)
     const log = ", accessLog: {add: {sent: 'string(request.body)'}}"
     await using gateway = await startGateway(file('', upstream.host, 'maxBufferTotal: 10', log))

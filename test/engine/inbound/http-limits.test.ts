@@ -43,8 +43,8 @@ function until(socket: Socket, mark: string, times = 1): Promise<string> {
   })
 }
 
-describe('a reply before the end of the request', () => {
-  test('of a small body leaves the connection to the next request', async () => {
+describe('a response before the end of the request', () => {
+  test('with a small body keeps the connection open for the next request', async () => {
     await using gateway = await startGateway(direct())
     const socket = dial(gateway)
     const post = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n`
@@ -55,7 +55,7 @@ describe('a reply before the end of the request', () => {
     expect(await until(socket, 'no')).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  test('of a large body closes, but not before the client can have read the reply', async () => {
+  test('with a large body closes the connection only after the client could read the response', async () => {
     await using gateway = await startGateway(direct())
     for (let round = 0; round < 5; round++) {
       const socket = dial(gateway)
@@ -70,7 +70,7 @@ describe('a reply before the end of the request', () => {
   })
 
   test.each(['Content-Length: 20000000', 'Transfer-Encoding: chunked'])(
-    'reaches a client that sends all of 20 MB before it reads (%s)',
+    'reaches a client that sends all of its 20 MB before reading (%s)',
     async framing => {
       await using gateway = await startGateway(direct())
       const socket = dial(gateway).pause()
@@ -81,7 +81,7 @@ describe('a reply before the end of the request', () => {
     },
   )
 
-  test('to an endless body ends the connection', async () => {
+  test('closes the connection when the request body is endless', async () => {
     await using gateway = await startGateway(direct())
     const socket = dial(gateway)
     socket.write('POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -91,7 +91,7 @@ describe('a reply before the end of the request', () => {
     expect(await untilClosed(socket)).toMatch(/^HTTP\/1\.1 403 /)
   })
 
-  test('by the backend passes while the client still sends', async () => {
+  test('is forwarded from the backend while the client is still sending', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(413, { connection: 'close' })
       res.end('enough')
@@ -102,7 +102,7 @@ describe('a reply before the end of the request', () => {
     expect(await until(socket, 'enough')).toMatch(/^HTTP\/1\.1 413 /)
   })
 
-  test('by a backend that cannot be reached leaves the connection usable', async () => {
+  test('for an unreachable backend keeps the connection usable', async () => {
     await using gateway = await startGateway(proxy('127.0.0.1:1'))
     const socket = dial(gateway)
     socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n`)
@@ -111,7 +111,7 @@ describe('a reply before the end of the request', () => {
     expect(await until(socket, 'connection refused')).toMatch(/^HTTP\/1\.1 503 /)
   })
 
-  test('that refuses a body as too large does not stall the connection', async () => {
+  test('for a body that is too large does not stall the connection', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(proxy(upstream.host, 'buffer: {request: {maxBytes: 1000}}'))
     const socket = dial(gateway)
@@ -125,7 +125,7 @@ describe('a reply before the end of the request', () => {
 
 describe('expect: 100-continue', () => {
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n'
-  test('is answered when the body is wanted', async () => {
+  test('gets 100 Continue when the body is needed', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(proxy(upstream.host))
     const socket = dial(gateway)
@@ -134,7 +134,7 @@ describe('expect: 100-continue', () => {
     socket.write('hello')
     expect(await until(socket, '"body":"hello"')).toMatch(/^HTTP\/1\.1 200 /)
   })
-  test('is not when nobody wants it, and nothing can follow', async () => {
+  test('gets the final response and a closed connection when nothing reads the body', async () => {
     await using gateway = await startGateway(direct())
     const socket = dial(gateway)
     socket.write(head)
@@ -145,10 +145,10 @@ describe('expect: 100-continue', () => {
   })
 })
 
-describe('limits of a head', () => {
+describe('header limits', () => {
   const fields = (count: number) => Array.from({ length: count }, (_, i) => `x-${i}: 1\r\n`).join('')
   const get = (count: number) => `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${fields(count - 2)}\r\n`
-  test('a hundred fields pass, unless the file says otherwise', async () => {
+  test('a hundred headers pass, unless the config sets another limit', async () => {
     await using gateway = await startGateway(direct())
     expect(await rawRequest(gateway.url(8080), get(100))).toMatch(/^HTTP\/1\.1 403 /)
     expect(await rawRequest(gateway.url(8080), get(101))).toMatch(/^HTTP\/1\.1 431 [\s\S]*connection: close/i)
@@ -156,7 +156,7 @@ describe('limits of a head', () => {
     expect(await rawRequest(other.url(8080), get(10))).toMatch(/^HTTP\/1\.1 403 /)
     expect(await rawRequest(other.url(8080), get(11))).toMatch(/^HTTP\/1\.1 431 /)
   })
-  test('64 KB are too many', async () => {
+  test('64 KB of headers are rejected', async () => {
     await using gateway = await startGateway(direct())
     const large = (size: number) => `GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX: ${'a'.repeat(size)}\r\n\r\n`
     expect(await rawRequest(gateway.url(8080), large(60_000))).toMatch(/^HTTP\/1\.1 403 /)
@@ -164,8 +164,8 @@ describe('limits of a head', () => {
   })
 })
 
-describe('the life of a connection', () => {
-  test('one that says nothing is closed after the time the file gives it', async () => {
+describe('connection lifetime', () => {
+  test('a silent connection is closed after the configured idle timeout', async () => {
     const clock = new ManualClock()
     await using gateway = await startGateway(direct('http1IdleTimeout: 20s'), { clock })
     const silent = dial(gateway)
@@ -174,7 +174,7 @@ describe('the life of a connection', () => {
     await closeOf(silent)
   })
 
-  test('none lives longer than the file allows; a request in progress is finished', async () => {
+  test('no connection outlives maxConnectionDuration, but a request in flight completes', async () => {
     const clock = new ManualClock()
     let answer: (() => void) | undefined
     await using upstream = await startUpstream((_req, res) => {
@@ -195,7 +195,7 @@ describe('the life of a connection', () => {
     expect(await untilClosed(busy)).toMatch(/^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*late/i)
   })
 
-  test('an idle time of 0 is none, also before the first request', async () => {
+  test('an idle timeout of 0 disables it, even before the first request', async () => {
     const clock = new ManualClock()
     await using gateway = await startGateway(direct('http1IdleTimeout: 0s'), { clock })
     const socket = dial(gateway)
@@ -209,7 +209,7 @@ describe('the life of a connection', () => {
     }
   })
 
-  test('a stop closes idle connections and finishes the others', async () => {
+  test('a stop closes idle connections and finishes active ones', async () => {
     let answer: (() => void) | undefined
     await using upstream = await startUpstream((_req, res) => {
       answer = () => res.end('late')
@@ -231,7 +231,7 @@ describe('the life of a connection', () => {
     await stopped
   })
 
-  test('many idle connections cost little', async () => {
+  test('many idle connections use little memory', async () => {
     await using gateway = await startGateway(direct())
     const count = 1000
     const sockets = Array.from({ length: count }, () => dial(gateway))
@@ -248,7 +248,7 @@ describe('the life of a connection', () => {
   })
 })
 
-test('what is buffered where a policy sets no limit is limited by the file', async () => {
+test('buffering without a policy limit is capped by maxBufferSize', async () => {
   await using upstream = await startUpstream(echo)
   const seen = async (frontend: string) => {
     await using gateway = await startGateway(
@@ -264,7 +264,7 @@ test('what is buffered where a policy sets no limit is limited by the file', asy
   expect(length).toBe(2000)
 })
 
-test('requests on one connection are answered in their order', async () => {
+test('pipelined requests are answered in order', async () => {
   await using upstream = await startUpstream((req, res) => {
     setTimeout(() => res.end(`<${req.url}>`), req.url === '/1' ? 30 : 0)
   })
@@ -275,7 +275,7 @@ test('requests on one connection are answered in their order', async () => {
   expect(text.match(/<[^>]*>/g)).toEqual(['</1>', '</2>', '</3>'])
 })
 
-test('an upgrade to HTTP/2 is not taken up: the request stays as it is', async () => {
+test('an h2c upgrade is ignored, and the request is served over HTTP/1.1', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(proxy(upstream.host))
   const answer = await rawRequest(
@@ -286,7 +286,7 @@ test('an upgrade to HTTP/2 is not taken up: the request stays as it is', async (
   expect(answer.slice(answer.indexOf('{')).toLowerCase()).not.toMatch(/upgrade|http2-settings/)
 })
 
-test('a client that asks for its connection to be closed after a reply gets that', async () => {
+test('a client that sends connection: close gets it back', async () => {
   await using gateway = await startGateway(direct())
   const req = httpRequest(gateway.url(8080), { headers: { connection: 'close' } })
   req.end()

@@ -43,16 +43,16 @@ async function inPieces(socket: Socket, bytes: string, size: number): Promise<vo
   }
 }
 
-describe('a request arrives in any pieces', () => {
+describe('a request split at any point is parsed', () => {
   const plain = 'POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 11\r\n\r\nhello world'
   const chunked =
     'POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5;x="y z"\r\nhello\r\n06\r\n world\r\n0\r\nX: 1\r\n\r\n'
   test.each([
-    ['a length, byte by byte', plain, 1],
-    ['a length, in threes', plain, 3],
-    ['chunks, byte by byte', chunked, 1],
-    ['chunks, in sevens', chunked, 7],
-    ['chunks at once', chunked, 1000],
+    ['content-length, byte by byte', plain, 1],
+    ['content-length, three bytes at a time', plain, 3],
+    ['chunked, byte by byte', chunked, 1],
+    ['chunked, seven bytes at a time', chunked, 7],
+    ['chunked, all at once', chunked, 1000],
   ])('%s', async (_name, bytes, size) => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(proxy(upstream.host))
@@ -64,7 +64,7 @@ describe('a request arrives in any pieces', () => {
     }
   })
 
-  test('empty lines before a request are no part of it', async () => {
+  test('skips empty lines before a request', async () => {
     await using gateway = await startGateway(direct())
     const answer = await rawRequest(gateway.url(8080), '\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')
     expect(answer).toMatch(/^HTTP\/1\.1 403 /)
@@ -75,7 +75,7 @@ describe('a request arrives in any pieces', () => {
     ['one by one', '\r\n'.repeat(9), 2],
     ['after a request', `GET / HTTP/1.1\r\nHost: a\r\n\r\n${'\r\n'.repeat(9)}`, 1000],
     ['by the megabyte', '\r\n'.repeat(500_000), 1_000_000],
-  ])('more than eight empty lines are not a request: %s', async (_name, bytes, size) => {
+  ])('more than eight empty lines are rejected: %s', async (_name, bytes, size) => {
     await using gateway = await startGateway(direct())
     const socket = dial(gateway)
     const answer = until(socket, undefined)
@@ -85,8 +85,8 @@ describe('a request arrives in any pieces', () => {
   })
 })
 
-describe('requests that are sent ahead', () => {
-  test('by the thousand are all answered', async () => {
+describe('pipelined requests', () => {
+  test('are all answered, even thousands of them', async () => {
     await using gateway = await startGateway(direct())
     const socket = dial(gateway)
     const count = 3000
@@ -95,7 +95,7 @@ describe('requests that are sent ahead', () => {
     expect((await answers).match(/HTTP\/1\.1 403 /g)).toHaveLength(count)
   })
 
-  test('wait for the reply before them, bodies and all, without being kept in memory', async () => {
+  test('wait for the previous response, bodies included, without being buffered', async () => {
     let answer: () => void = () => {}
     const seen: string[] = []
     await using upstream = await startUpstream((req, res) => {
@@ -143,15 +143,15 @@ describe('requests that are sent ahead', () => {
     expect(await standstill(taken)).toBeLessThan(1 << 20)
   })
 
-  test('behind one that asked to be the last are not served', async () => {
+  test('after a request with connection: close are ignored', async () => {
     await using gateway = await startGateway(direct())
     const bytes = 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n'
     expect((await rawRequest(gateway.url(8080), bytes)).match(/HTTP\/1\.1/g)).toHaveLength(1)
   })
 })
 
-describe('a client that takes its time', () => {
-  test('loses the connection when its head is not complete in 30 s, and hears why', async () => {
+describe('a slow client', () => {
+  test('is disconnected with a reason when its headers take longer than 30 s', async () => {
     const clock = new ManualClock()
     await using gateway = await startGateway(direct(), { clock })
     const socket = dial(gateway)
@@ -166,7 +166,7 @@ describe('a client that takes its time', () => {
     expect(await answer).toMatch(/^HTTP\/1\.1 408 [\s\S]*connection: close/)
   })
 
-  test('between two requests has its idle time, no more', async () => {
+  test('gets the full idle timeout between requests, but no more', async () => {
     const clock = new ManualClock()
     await using gateway = await startGateway(`frontendPolicies: {http: {http1IdleTimeout: 60s}}\n${direct()}`, {
       clock,
@@ -182,7 +182,7 @@ describe('a client that takes its time', () => {
     await closeOf(socket)
   })
 
-  test('and reads a large reply slowly gets all of it, and holds up the backend meanwhile', async () => {
+  test('that reads a large response slowly gets all of it and throttles the backend', async () => {
     let sent = 0
     let enough = false
     await using upstream = await startUpstream((_req, res) => {
@@ -211,7 +211,7 @@ describe('a client that takes its time', () => {
     expect(got).toBeGreaterThan(sent)
   })
 
-  test('and ends its side in the middle of a request is told that it was none', async () => {
+  test('that half-closes in the middle of a request gets 400', async () => {
     const served: string[] = []
     await using upstream = await startUpstream((req, res) => {
       req.on('end', () => served.push(req.url ?? ''))
@@ -229,14 +229,14 @@ describe('a client that takes its time', () => {
   })
 })
 
-describe('what is not HTTP/1.1 is refused at once', () => {
+describe('malformed HTTP/1.1 is rejected at once', () => {
   test.each([
-    ['binary', '\x16\x03\x01\x02\x00'],
-    ['a line feed of its own, in a head that goes on', 'GET / HTTP/1.1\nHost: a\r\n'],
-    ['an expectation that nobody knows', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: cake\r\n\r\n', 417],
-    ['a coding that would be lost', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'],
-    ['a head without an end', `GET / HTTP/1.1\r\nX: ${'a'.repeat(70_000)}`, 431],
-    ['a body in broken chunks', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
+    ['binary data', '\x16\x03\x01\x02\x00'],
+    ['a bare line feed in an incomplete head', 'GET / HTTP/1.1\nHost: a\r\n'],
+    ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: cake\r\n\r\n', 417],
+    ['an unsupported transfer coding', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n'],
+    ['an endless head', `GET / HTTP/1.1\r\nX: ${'a'.repeat(70_000)}`, 431],
+    ['a malformed chunked body', 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n'],
     [
       'endless trailers',
       `POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n${'X: 1\r\n'.repeat(4000)}`,
@@ -250,7 +250,7 @@ describe('what is not HTTP/1.1 is refused at once', () => {
   })
 })
 
-describe('a reply', () => {
+describe('a response', () => {
   const respond = (head: string, body = '') =>
     startUpstream((_req, res) => {
       res.socket!.end(`HTTP/1.1 ${head}\r\nConnection: close\r\n\r\n${body}`)
@@ -258,7 +258,7 @@ describe('a reply', () => {
   const ask = (gateway: TestGateway, line: string, fields = '') =>
     rawRequest(gateway.url(8080), `${line}\r\nHost: a\r\n${fields}\r\n`)
 
-  test('to HTTP/1.0 comes without chunks; its end is the end of the connection', async () => {
+  test('to HTTP/1.0 is not chunked and ends with the connection', async () => {
     await using upstream = await respond('200 OK', 'until the end')
     await using gateway = await startGateway(proxy(upstream.host))
     const answer = await ask(gateway, 'GET / HTTP/1.0')
@@ -266,7 +266,7 @@ describe('a reply', () => {
     expect(answer).not.toContain('transfer-encoding')
   })
 
-  test('to HTTP/1.0 keeps the connection where it is asked to and can', async () => {
+  test('to HTTP/1.0 keeps the connection alive when asked to', async () => {
     await using gateway = await startGateway(direct())
     const socket = dial(gateway)
     for (let i = 0; i < 2; i++) {
@@ -285,7 +285,7 @@ describe('a reply', () => {
       /^HTTP\/1\.1 204 No Content\r\n(?![\s\S]*(transfer-encoding|content-length))/,
     ],
     ['GET / HTTP/1.1', '304 Not Modified\r\nContent-Length: 7', '', /^HTTP\/1\.1 304 /],
-  ])('%s: %s has no body, and the next one follows', async (line, head, body, expected) => {
+  ])('%s: %s has no body, and the next response follows', async (line, head, body, expected) => {
     await using upstream = await respond(head, body)
     await using gateway = await startGateway(proxy(upstream.host))
     const socket = dial(gateway)
@@ -301,7 +301,7 @@ describe('a reply', () => {
   test.each([
     ['longer', '3', 'hello'],
     ['shorter', '10', 'hello'],
-  ])('whose body is %s than a policy claims is cut, so that nobody reads on behind it', async (_name, length, body) => {
+  ])('with a body %s than the content-length set by a policy is cut off', async (_name, length, body) => {
     await using upstream = await startUpstream((_req, res) => {
       res.write(body)
       setImmediate(() => res.end())
@@ -312,7 +312,7 @@ describe('a reply', () => {
     expect(answer.split('\r\n\r\n')[1]!.length).toBeLessThanOrEqual(Number(length))
   })
 
-  test('never says how it is framed twice, whatever a policy adds', async () => {
+  test('has a single framing header, whatever a policy adds', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.write('hel')
       res.end('lo')
@@ -328,18 +328,18 @@ describe('a reply', () => {
 
 describe('a request', () => {
   test.each([
-    ['of HTTP/1.0 that names no host', 'GET / HTTP/1.0\r\n\r\n'],
+    ['of HTTP/1.0 without a host', 'GET / HTTP/1.0\r\n\r\n'],
     ['with an empty host', 'GET / HTTP/1.1\r\nHost:\r\nConnection: close\r\n\r\n'],
-  ])('%s reaches the backend under the name that the file has for it', async (_name, request) => {
+  ])('%s is sent to the backend with its configured host', async (_name, request) => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(proxy(upstream.host))
     expect(await rawRequest(gateway.url(8080), request)).toContain(`"host","${upstream.host}"`)
   })
 
   test.each([
-    ['a length', 'Content-Length: 5\r\n\r\nhello'],
-    ['chunks', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'],
-  ])('with a body of %s is not upgraded, and keeps its body', async (_name, rest) => {
+    ['a content-length', 'Content-Length: 5\r\n\r\nhello'],
+    ['chunked encoding', 'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n'],
+  ])('with a body sent with %s is not upgraded and keeps its body', async (_name, rest) => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(proxy(upstream.host))
     const socket = dial(gateway)
@@ -350,7 +350,7 @@ describe('a request', () => {
     expect(text).not.toMatch(/"upgrade"/i)
   })
 
-  test('may have any method', async () => {
+  test('may use any method', async () => {
     await using gateway = await startGateway(
       route('policies: {directResponse: {status: 200, bodyExpression: request.method}}'),
     )
@@ -361,7 +361,7 @@ describe('a request', () => {
   })
 })
 
-describe('a field that would become two', () => {
+describe('a header value that would split the header', () => {
   test.each(['a\r\nx-second: 1', 'a\nb', 'a\rb', 'a\0b', 'a\u{1f600}b'])('%j is not written', value => {
     const written: string[] = []
     const socket = { destroyed: false, writableLength: 0, write: (text: string) => written.push(text) }

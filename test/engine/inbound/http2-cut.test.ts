@@ -89,7 +89,7 @@ const backends = { 'HTTP/1.1': startHttp1, 'HTTP/2.0': startHttp2 }
 const versions = Object.keys(backends) as (keyof typeof backends)[]
 
 test.each(versions.flatMap(version => Object.keys(ways).map(way => [version, way] as const)))(
-  'half a request to %s, then %s: the backend does not take it for all of it',
+  'half a request to an %s backend, then %s: the backend sees an incomplete request',
   async (version, way) => {
     const received = await backends[version]()
     const gateway = await start(to(received.port, version))
@@ -100,7 +100,7 @@ test.each(versions.flatMap(version => Object.keys(ways).map(way => [version, way
   },
 )
 
-test.each(Object.keys(ways))('half a request that is read whole, then %s: the backend hears nothing', async way => {
+test.each(Object.keys(ways))('half a buffered request, then %s: nothing reaches the backend', async way => {
   const received = await startHttp1()
   const gateway = await start(to(received.port, 'HTTP/1.1', 'policies: {buffer: {request: {}}}, '))
   const inFlight = () => /^agentgateway_requests_in_flight (\d+)$/m.exec(gateway.gateway.metrics.render())?.[1]
@@ -114,7 +114,7 @@ test.each(Object.keys(ways))('half a request that is read whole, then %s: the ba
 test.each([
   ['in chunks', 'Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
   ['with a length', 'Content-Length: 10\r\n\r\nhalf'],
-])('half a request over HTTP/1.1 %s: a backend of HTTP/2 does not take it for all of it', async (_name, text) => {
+])('half an HTTP/1.1 request %s: an HTTP/2 backend sees an incomplete request', async (_name, text) => {
   const received = await startHttp2()
   const gateway = await start(to(received.port, 'HTTP/2.0'))
   const socket = dial(gateway)
@@ -125,9 +125,9 @@ test.each([
 })
 
 test.each([
-  ['a length', 'content-length: 10\r\n\r\nhalf'],
-  ['chunks', 'transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
-])('half a reply with %s is reset, not ended', async (_name, text) => {
+  ['a content-length', 'content-length: 10\r\n\r\nhalf'],
+  ['chunked encoding', 'transfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'],
+])('half a response with %s resets the stream instead of ending it', async (_name, text) => {
   const server = createServer(socket => {
     socket.on('error', () => {})
     socket.once('data', () => {

@@ -66,7 +66,7 @@ async function ask(head: Readonly<Record<string, string>>): Promise<void> {
   await ended
 }
 
-describe('what HTTP/1.1 would read as more than it is never reaches the backend', () => {
+describe('HTTP/2 input that could smuggle an HTTP/1.1 request never reaches the backend', () => {
   const head = { ':method': 'GET', ':scheme': 'http', ':path': '/first', ':authority': 'a' }
   test.each([
     ['a path with a second request', { ':path': `/first${SMUGGLED}` }],
@@ -74,7 +74,7 @@ describe('what HTTP/1.1 would read as more than it is never reaches the backend'
     ['a path with a line break', { ':path': '/first\n' }],
     ['a path with a NUL', { ':path': '/first\0' }],
     ['an empty path', { ':path': '' }],
-    ['a path that is none', { ':path': 'first' }],
+    ['a path without a slash', { ':path': 'first' }],
     ['a method with a second request', { ':method': `GET /smuggled${SMUGGLED}` }],
     ['a method with a space', { ':method': 'GET /' }],
     ['an empty method', { ':method': '' }],
@@ -89,29 +89,29 @@ describe('what HTTP/1.1 would read as more than it is never reaches the backend'
     expect(seen).toEqual([])
   })
 
-  test.each(['x: 1\r\ny', 'x y', 'x\r\ny', ''])('a field that no name can have stays behind: %j', async name => {
+  test.each(['x: 1\r\ny', 'x y', 'x\r\ny', ''])('drops a header with an invalid name: %j', async name => {
     await ask({ ...head, [name]: '2' })
     expect(seen).toEqual(['GET /first host|a'])
   })
 
-  test('the same head without a fault does', async () => {
+  test('the same request without the defect does', async () => {
     await ask(head)
     expect(seen).toHaveLength(1)
     expect(seen[0]).toMatch(/^GET \/first /)
   })
 })
 
-describe('frames without end cost the connection', () => {
+describe('endless frames close the connection', () => {
   const start = fields([':method', 'GET', ':scheme', 'http', ':path', '/', ':authority', 'a'])
   const large = fields(['x-more', 'a'.repeat(4000)])
   test.each([
     [
-      'a head that goes on and on',
+      'large CONTINUATIONs',
       (socket: Socket) => socket.write(frame(HEADERS, END_STREAM, 1, start)),
       frame(CONTINUATION, 0, 1, large),
     ],
     [
-      'empty parts of a head',
+      'empty CONTINUATIONs',
       (socket: Socket) => socket.write(frame(HEADERS, END_STREAM, 1, start)),
       frame(CONTINUATION, 0, 1, Buffer.alloc(0)),
     ],
@@ -140,7 +140,7 @@ describe('frames without end cost the connection', () => {
   })
 })
 
-test('the farewell of a client is no warning, bytes that are not HTTP/2 are', async () => {
+test('a client’s GOAWAY logs no warning, bytes that are not HTTP/2 do', async () => {
   const warned = () => gateway.logged.filter(line => /\twarn\t.*connection ended/.test(line)).length
   const before = warned()
   const goodbye = frame(7, 0, 0, Buffer.from([0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0]))

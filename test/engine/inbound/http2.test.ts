@@ -87,7 +87,7 @@ async function startH2Upstream(serve: (stream: ServerHttp2Stream, headers: Recor
 }
 
 describe('requests over HTTP/2', () => {
-  test('the same plaintext port speaks both versions', async () => {
+  test('one plaintext port speaks HTTP/1.1 and HTTP/2', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(plain(upstream.host, ", policies: {http: {version: 'HTTP/1.1'}}"))
     const session = open(gateway)
@@ -106,7 +106,7 @@ describe('requests over HTTP/2', () => {
     expect(gateway.logged.join('')).toContain('http.version=HTTP/2.0')
   })
 
-  test('over TLS by agreement', async () => {
+  test('are negotiated through ALPN over TLS', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(secured(upstream.host), { files })
     const reply = await send(open(gateway, 'https'), { ':authority': 'any.test' })
@@ -114,7 +114,7 @@ describe('requests over HTTP/2', () => {
     expect(JSON.parse(reply.body).headers).toContain('any.test')
   })
 
-  test('connection fields of the backend stay behind; repeated fields pass', async () => {
+  test('connection headers from the backend are stripped, repeated headers pass', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(200, ['Set-Cookie', 'a=1', 'Keep-Alive', 'timeout=9', 'Set-Cookie', 'b=2', 'X-Up', 'Yes'])
       res.end('ok')
@@ -133,9 +133,9 @@ describe('requests over HTTP/2', () => {
   test.each([
     ['HEAD', { ':method': 'HEAD' }, 200],
     ['no content', { ':path': '/204' }, 204],
-    ['not found here', { ':path': '/none' }, 404],
+    ['an unmatched path', { ':path': '/none' }, 404],
     ['CONNECT', { ':method': 'CONNECT', ':authority': 'a:1' }, 405],
-    ['a host that is not the authority', { ':authority': 'a', host: 'b' }, 400],
+    ['a host that differs from the authority', { ':authority': 'a', host: 'b' }, 400],
   ])('%s', async (_name, headers, status) => {
     await using upstream = await startUpstream((req, res) => {
       res.writeHead(req.url === '/204' ? 204 : 200, { 'x-up': '1' })
@@ -154,7 +154,7 @@ binds: [{port: 8080, listeners: [{routes: [{matches: [{path: {exact: /}}, {path:
     expect(await send(session, wanted)).toMatchObject({ status, code: 0 })
   })
 
-  test('fields pass whatever they are called', async () => {
+  test('headers pass whatever their name', async () => {
     const odd = ['constructor', 'a', '__proto__', 'b', 'toString', 'c', 'hasownproperty', 'd']
     await using upstream = await startUpstream((_req, res) => res.writeHead(200, odd).end())
     await using gateway = await startGateway(plain(upstream.host, ', policies: {http: {version: HTTP/1.1}}'))
@@ -165,7 +165,7 @@ binds: [{port: 8080, listeners: [{routes: [{matches: [{path: {exact: /}}, {path:
     expect(seen).toEqual(['a', 'b', 'c', 'd'])
   })
 
-  test('a reply before the end of the request stops the request and leaves the connection usable', async () => {
+  test('an early response stops the request and keeps the connection usable', async () => {
     await using gateway = await startGateway(
       'binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 403, body: no}}}]}]}]',
     )
@@ -181,7 +181,7 @@ binds: [{port: 8080, listeners: [{routes: [{matches: [{path: {exact: /}}, {path:
     for (let i = 0; i < 20; i++) expect(await send(session, { ':method': 'POST' }, 'x')).toMatchObject({ status: 403 })
   })
 
-  test('a body that a policy reads whole and refuses leaves the connection usable', async () => {
+  test('rejecting a buffered body keeps the connection usable', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(
       `binds: [{port: 8080, listeners: [{routes: [{policies: {buffer: {request: {maxBytes: 1000}}}, backends: [{host: '${upstream.host}', policies: {http: {version: HTTP/1.1}}}]}]}]}]`,
@@ -195,7 +195,7 @@ binds: [{port: 8080, listeners: [{routes: [{matches: [{path: {exact: /}}, {path:
 })
 
 describe('streams', () => {
-  test('a large body passes both ways, no faster than its reader', async () => {
+  test('a large body passes in both directions, no faster than it is read', async () => {
     let sent = 0
     const upstream = await startH2Upstream(stream => {
       stream.respond({ ':status': 200 })
@@ -228,7 +228,7 @@ describe('streams', () => {
     expect(received).toBe(size)
   })
 
-  test('a client that resets its stream ends the call to the backend, other streams go on', async () => {
+  test('a client’s stream reset cancels the upstream call but not other streams', async () => {
     const ended: string[] = []
     const upstream = await startH2Upstream((stream, headers) => {
       stream.on('close', () => ended.push(String(headers[':path'])))
@@ -247,7 +247,7 @@ describe('streams', () => {
     await expect.poll(() => ended).toContain('/long')
   })
 
-  test('a backend that breaks off resets the stream', async () => {
+  test('a backend that disconnects resets the stream', async () => {
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(200)
       res.write('some')
@@ -257,7 +257,7 @@ describe('streams', () => {
     expect(await send(open(gateway))).toMatchObject({ status: 200, code: constants.NGHTTP2_INTERNAL_ERROR })
   })
 
-  test('trailers of a backend of either version arrive', async () => {
+  test('trailers from an HTTP/1.1 or HTTP/2 backend arrive', async () => {
     const two = await startH2Upstream(stream => {
       stream.respond({ ':status': 200 }, { waitForTrailers: true })
       stream.on('wantTrailers', () => stream.sendTrailers({ 'x-end': 'two' }))
@@ -276,7 +276,7 @@ describe('streams', () => {
   })
 })
 
-describe('the version towards the backend', () => {
+describe('the HTTP version used for the backend', () => {
   const versions = async (config: (host: string) => string, scheme: 'http' | 'https', headers = {}) => {
     const seen: string[] = []
     const upstream = net.createServer(socket => {
@@ -295,10 +295,10 @@ describe('the version towards the backend', () => {
     return seen[0]
   }
   const grpc = { 'content-type': 'application/grpc' }
-  test('is the client’s in plaintext', async () => expect(await versions(plain, 'http')).toBe('2'))
-  test('is 1.1 behind TLS', async () => expect(await versions(secured, 'https')).toBe('1.1'))
-  test('is 2 for gRPC behind TLS', async () => expect(await versions(secured, 'https', grpc)).toBe('2'))
-  test('is what the file says', async () => {
+  test('matches the client’s over plaintext', async () => expect(await versions(plain, 'http')).toBe('2'))
+  test('is 1.1 over TLS', async () => expect(await versions(secured, 'https')).toBe('1.1'))
+  test('is 2 for gRPC over TLS', async () => expect(await versions(secured, 'https', grpc)).toBe('2'))
+  test('follows the config', async () => {
     const fixed = (version: string) => (host: string) => plain(host, `, policies: {http: {version: ${version}}}`)
     expect(await versions(fixed('HTTP/1.1'), 'http', grpc)).toBe('1.1')
     expect(await versions(fixed('HTTP/2.0'), 'http')).toBe('2')
@@ -308,7 +308,7 @@ describe('the version towards the backend', () => {
 describe('hostile clients', () => {
   const direct = 'binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ok}}}]}]}]'
 
-  test('streams that are opened and reset without end cost the connection', async () => {
+  test('opening and resetting streams endlessly closes the connection', async () => {
     await using gateway = await startGateway(direct)
     const session = open(gateway)
     const gone = once(session, 'goaway')
@@ -329,7 +329,7 @@ describe('hostile clients', () => {
     expect((await send(open(gateway))).status).toBe(200)
   })
 
-  test('a head beyond 64 KB is refused, and the gateway goes on', async () => {
+  test('headers over 64 KB are rejected, and the gateway keeps running', async () => {
     await using gateway = await startGateway(direct)
     const session = open(gateway)
     const large = await send(session, { 'x-large': 'a'.repeat(70_000) }).catch(() => undefined)
@@ -342,11 +342,11 @@ describe('hostile clients', () => {
   test.each([
     ['a connection field', ['connection', 'close']],
     ['transfer-encoding', ['transfer-encoding', 'chunked']],
-    ['a field name in capitals', ['X-Upper', '1']],
-    ['an unknown pseudo field', [':foo', '1']],
+    ['an uppercase field name', ['X-Upper', '1']],
+    ['an unknown pseudo-header', [':foo', '1']],
     ['a second path', [':path', '/admin']],
-    ['a length that is not the body’s', ['content-length', '5']],
-  ])('%s: the request is malformed and never reaches the backend', async (_name, [name, value]) => {
+    ['a content-length that does not match the body', ['content-length', '5']],
+  ])('%s: a malformed request never reaches the backend', async (_name, [name, value]) => {
     let reached = 0
     const upstream = await startH2Upstream(stream => {
       reached++
@@ -374,7 +374,7 @@ describe('hostile clients', () => {
     expect([error, reached]).toEqual([constants.NGHTTP2_PROTOCOL_ERROR, 0])
   })
 
-  test('a field with a line break in its value does not become two fields', async () => {
+  test('a line break in a header value does not create a second header', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(plain(upstream.host, ', policies: {http: {version: HTTP/1.1}}'))
     const socket = net.connect(gateway.gateway.portOf(8080)!, '127.0.0.1')
@@ -393,7 +393,7 @@ describe('hostile clients', () => {
     expect(text).not.toContain('x-b')
   })
 
-  test('half of the preface is no connection that lasts', async () => {
+  test('a client that stops halfway through the preface is disconnected', async () => {
     const clock = new ManualClock()
     const config = plain('127.0.0.1:1', '', 'frontendPolicies: {http: {http1IdleTimeout: 50s}}')
     await using gateway = await startGateway(config, { clock })
@@ -409,7 +409,7 @@ describe('settings', () => {
   const direct = (frontend: string) => `frontendPolicies: {http: {${frontend}}}
 binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ok}}}]}]}]`
 
-  test('the file’s windows and limits are told to the client', async () => {
+  test('configured windows and limits are announced to the client', async () => {
     await using gateway = await startGateway(
       direct(
         'http2WindowSize: 70000, http2FrameSize: 20000, http2MaxHeaderSize: 8000, http2ConnectionWindowSize: 90000',
@@ -426,11 +426,11 @@ binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 
   test.each([
     ['a field of 70 KB', { 'x-large': 'a'.repeat(70_000) }],
     [
-      'fields of 130 KB together',
+      'fields of 130 KB in total',
       Object.fromEntries(Array.from({ length: 26 }, (_, i) => [`x-${i}`, 'b'.repeat(5000)])),
     ],
     ['1200 fields', Object.fromEntries(Array.from({ length: 1200 }, (_, i) => [`x-${i}`, '1']))],
-  ])('%s are answered with 431, and recorded', async (_what, fields) => {
+  ])('%s get a 431 and an access log record', async (_what, fields) => {
     await using gateway = await startGateway(direct(''))
     const session = open(gateway)
     await once(session, 'remoteSettings')
@@ -439,7 +439,7 @@ binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 
     expect(gateway.logged.filter(line => line.includes('http.status=431'))).toHaveLength(1)
   })
 
-  test('a client that does not answer pings is cut off, one that does stays', async () => {
+  test('a client that ignores pings is disconnected, one that answers stays', async () => {
     const clock = new ManualClock()
     const config = direct('http2KeepaliveInterval: 20s, http2KeepaliveTimeout: 5s')
     await using gateway = await startGateway(config, { clock })
@@ -457,7 +457,7 @@ binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 
     expect((await send(session)).status).toBe(200)
   })
 
-  test('a connection that has lived its time takes no new streams', async () => {
+  test('a connection past its maximum duration accepts no new streams', async () => {
     const clock = new ManualClock()
     await using gateway = await startGateway(direct('maxConnectionDuration: 30s'), { clock })
     const session = open(gateway)
@@ -467,7 +467,7 @@ binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 
   })
 })
 
-test('a graceful stop lets streams finish and takes no new ones', async () => {
+test('a graceful stop lets open streams finish and accepts no new ones', async () => {
   let finish: () => void = () => {}
   const upstream = await startH2Upstream(stream => {
     stream.respond({ ':status': 200 })

@@ -87,11 +87,11 @@ describe('a listener that issues its certificates', () => {
 
 test.each([
   [
-    'the certificate of a server',
+    'a server certificate',
     'leaf',
     'GW207 `leaf.pem` is not the certificate of an authority: clients would refuse what it issues',
   ],
-  ['an authority', 'P-256', undefined],
+  ['a CA certificate', 'P-256', undefined],
 ])('validate, with %s', async (_, name, finding) => {
   const { cert, key } = createCertificate(authorities[0]![1], ['leaf.test'])
   const all: Record<string, string> = { ...files, 'leaf.pem': cert, 'leaf.key': key }

@@ -10,7 +10,7 @@ function joined(): Readable {
   return stream
 }
 
-test('single bytes that nobody reads wait together', async () => {
+test('unread single-byte frames are merged', async () => {
   const stream = joined()
   for (let i = 0; i < 60_000; i++) stream.push(Buffer.from([i & 255]))
   stream.push(null)
@@ -20,7 +20,7 @@ test('single bytes that nobody reads wait together', async () => {
   expect(Buffer.concat(chunks)).toEqual(Buffer.from(Uint8Array.from({ length: 60_000 }, (_, i) => i & 255)))
 })
 
-test('says when it is full', () => {
+test('applies backpressure when the buffer is full', () => {
   const stream = joined()
   let sent = 0
   while (stream.push(Buffer.from('x'))) sent++
@@ -39,7 +39,7 @@ const STEPS = fc.array(
   { maxLength: 30 },
 )
 
-test('the bytes and their order are the same, whenever somebody reads', async () => {
+test('bytes and their order are preserved however the reader pauses', async () => {
   await fc.assert(
     fc.asyncProperty(STEPS, async steps => {
       const stream = joined()

@@ -32,13 +32,13 @@ async function underPolicy(connection: NonNullable<Hooks['connection']>): Promis
   return test
 }
 
-describe('a policy over connections that fails', () => {
+describe('a failing connection policy', () => {
   test.each([
     ['at once', 8080],
     ['at once', 8443],
     ['later', 8080],
     ['later', 8443],
-  ])('%s refuses the connection on port %i, and no other', async (when, port) => {
+  ])('%s refuses the connection on port %i and no other', async (when, port) => {
     let healthy = false
     await using gateway = await underPolicy(() => {
       if (healthy) return true

@@ -74,7 +74,7 @@ const REFUSED = (name: string) => [
   `/%%32%65/${name}`,
 ]
 
-describe.each(['admin', 'rule'])('no form of /%s passes what guards it', name => {
+describe.each(['admin', 'rule'])('no spelling of /%s bypasses its guard', name => {
   test('over HTTP/1.1', async () => {
     for (const target of FORMS(name)) expect([target, (await http1(target)).slice(9, 12)]).toEqual([target, '403'])
     for (const target of REFUSED(name)) expect([target, (await http1(target)).slice(9, 12)]).toEqual([target, '400'])
@@ -102,37 +102,37 @@ describe.each(['admin', 'rule'])('no form of /%s passes what guards it', name =>
   })
 })
 
-test('a backend gets the path that the rules have seen, and the query as it came', async () => {
+test('the backend gets the normalized path and the original query', async () => {
   await http1('/a//b/%7e/../c?x=//..%2f')
   expect(seen).toEqual(['/a/b/c?x=//..%2f'])
 })
 
-test('a reply says what is wrong with the path, and the log has it as it came', async () => {
+test('the response explains the rejected path, and the log keeps the original one', async () => {
   expect(await http1('/a%2fb')).toContain('invalid request: encoded slash in the path')
   await http1('/x/../admin')
   expect(gateway.logged.filter(line => line.includes('http.path')).at(-1)).toContain('http.path=/x/../admin ')
 })
 
-describe('a path that an expression writes', () => {
-  test('is normalized too, before later policies see it', async () => {
+describe('a path set by an expression', () => {
+  test('is also normalized before later policies see it', async () => {
     await http1('/transform', 'x-path: /x//y/../z')
     expect(seen).toEqual(['/x/z'])
   })
 
-  test('and changes nothing where the rules refuse it', async () => {
+  test('is ignored when the normalization rules reject it', async () => {
     await http1('/transform', 'x-path: /x/..%2fadmin')
     expect(seen).toEqual(['/transform'])
   })
 })
 
-test('`none` leaves paths as they are', async () => {
+test('`none` leaves paths unchanged', async () => {
   const as = await startGateway(config(upstream.host, 'pathNormalization: none'))
   onTestFinished(() => as[Symbol.asyncDispose]())
   for (const target of ['//x', '/x/../y', '/%61%2f%', '/a/..;/b']) await http1(target, undefined, as)
   expect(seen).toEqual(['//x', '/x/../y', '/%61%2f%', '/a/..;/b'])
 })
 
-test('`redirect` sends the client to the path with slashes, at this host', async () => {
+test('`redirect` sends the client to the decoded path on the same host', async () => {
   const as = await startGateway(
     config(upstream.host, 'pathNormalization: {encodedSlashes: redirect, mergeSlashes: false}'),
   )
@@ -144,7 +144,7 @@ test('`redirect` sends the client to the path with slashes, at this host', async
   expect(seen).toEqual(['/x//y'])
 })
 
-test('a trace shows the path that is served beside the one that came', async () => {
+test('a trace shows both the original and the normalized path', async () => {
   const watch = gateway.trace.watch({ requests: 1 })
   if (watch === undefined || 'problem' in watch) throw new Error('nobody may watch')
   await http1('/a//b')

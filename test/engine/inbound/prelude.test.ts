@@ -35,9 +35,9 @@ function hello(length: number, size: number): Buffer {
 }
 
 test.each([
-  ['a record that comes in small pieces', hello(16_000, 16_004), 7],
-  ['a record for every byte', hello(16_000, 1), 601],
-])('a ClientHello is not read again with each piece: %s', async (_name, bytes, piece) => {
+  ['a record that arrives in small chunks', hello(16_000, 16_004), 7],
+  ['one record per byte', hello(16_000, 1), 601],
+])('a ClientHello is not parsed again for every chunk: %s', async (_name, bytes, piece) => {
   const { client, server } = await pair()
   let looks = 0
   let looked = 0
@@ -54,7 +54,7 @@ test.each([
   expect(looked).toBeLessThan(bytes.length * 50)
 })
 
-test('what came in many pieces goes back whole', async () => {
+test('bytes read in many chunks are all put back', async () => {
   const { client, server } = await pair()
   const prelude = new Prelude(server, new ManualClock())
   const found = prelude.look(given => (given.length < 1000 ? 'more' : { value: 'yes', consumed: 10 }), 0)

@@ -35,40 +35,40 @@ const any = 'proxyProtocol: {version: all}'
 const optional = 'proxyProtocol: {version: all, mode: optional}'
 const proxied = '200 9.9.9.9 1234 to 8.8.8.8 443 by 127.0.0.1'
 
-describe('the addresses come from the header', () => {
+describe('takes the addresses from the header', () => {
   test.each([
     ['version 1', any, 'PROXY TCP4 9.9.9.9 8.8.8.8 1234 443\r\n', proxied],
     ['version 1, IPv6', any, 'PROXY TCP6 ::1 2001:db8::5 1234 443\r\n', '200 ::1 1234 to 2001:db8::5 443 by 127.0.0.1'],
     ['version 2', strict, v2(1, 0x11, ipv4), proxied],
     ['version 2, IPv6', strict, v2(1, 0x21, ipv6), '200 ::1 1234 to 2001:db8::5 443 by 127.0.0.1'],
-    ['version 2 with more behind', strict, v2(1, 0x11, [...ipv4, 3, 0, 4, 1, 2, 3, 4]), proxied],
-    ['optional', optional, v2(1, 0x11, ipv4), proxied],
+    ['version 2 with a trailing TLV', strict, v2(1, 0x11, [...ipv4, 3, 0, 4, 1, 2, 3, 4]), proxied],
+    ['an optional header', optional, v2(1, 0x11, ipv4), proxied],
   ])('%s', async (_name, policy, header, expected) => {
     expect(await ask(policy, header + request)).toBe(expected)
   })
 
   test.each([
-    ['unknown, version 1', any, 'PROXY UNKNOWN\r\n'],
-    ['unknown with addresses', any, 'PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n'],
-    ['a check of the balancer itself', strict, v2(0, 0, [])],
+    ['an unknown protocol in version 1', any, 'PROXY UNKNOWN\r\n'],
+    ['an unknown protocol with addresses', any, 'PROXY UNKNOWN ffff::1 ffff::2 1 2\r\n'],
+    ['a LOCAL health check', strict, v2(0, 0, [])],
     ['a Unix socket', strict, v2(1, 0x31, Array(216).fill(0))],
-    ['none, where it is optional', optional, ''],
-  ])('but not with %s', async (_name, policy, header) => {
+    ['no header where it is optional', optional, ''],
+  ])('except with %s', async (_name, policy, header) => {
     expect(await ask(policy, header + request)).toMatch(/^200 127\.0\.0\.1 \d+ to 127\.0\.0\.1 \d+ by 127\.0\.0\.1$/)
   })
 })
 
-describe('closed without an answer', () => {
+describe('closes the connection without a response', () => {
   test.each([
     ['no header', strict, ''],
-    ['version 1 where 2 is asked for', strict, 'PROXY TCP4 9.9.9.9 8.8.8.8 1234 443\r\n'],
-    ['version 2 where 1 is asked for', 'proxyProtocol: {version: v1}', v2(1, 0x11, ipv4)],
-    ['an address of the other family', any, 'PROXY TCP4 ::1 ::1 1 2\r\n'],
+    ['version 1 where 2 is required', strict, 'PROXY TCP4 9.9.9.9 8.8.8.8 1234 443\r\n'],
+    ['version 2 where 1 is required', 'proxyProtocol: {version: v1}', v2(1, 0x11, ipv4)],
+    ['an address of the wrong family', any, 'PROXY TCP4 ::1 ::1 1 2\r\n'],
     ['a port too large', any, 'PROXY TCP4 1.1.1.1 2.2.2.2 65536 2\r\n'],
-    ['something behind the ports', any, 'PROXY TCP4 1.1.1.1 2.2.2.2 1 2 3\r\n'],
+    ['extra data after the ports', any, 'PROXY TCP4 1.1.1.1 2.2.2.2 1 2 3\r\n'],
     ['no address', any, 'PROXY TCP4\r\n'],
-    ['a line without end', any, `PROXY TCP4 ${'1'.repeat(120)}`],
-    ['addresses cut short', strict, v2(1, 0x11, [1, 2, 3, 4])],
+    ['an unterminated line', any, `PROXY TCP4 ${'1'.repeat(120)}`],
+    ['truncated addresses', strict, v2(1, 0x11, [1, 2, 3, 4])],
     ['an unknown command', strict, v2(5, 0x11, ipv4)],
     ['a malformed header, even where it is optional', optional, 'PROXY TCP4 x y 1 2\r\n'],
   ])('%s', async (_name, policy, header) => {
@@ -76,7 +76,7 @@ describe('closed without an answer', () => {
   })
 })
 
-test('a port of its own may ask for it', async () => {
+test('can be enabled for a single port', async () => {
   await using gateway = await startGateway(`
 binds:
 - {port: 8080, tunnelProtocol: proxy, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ok}}}]}]}
@@ -87,7 +87,7 @@ binds:
   expect(await rawRequest(gateway.url(8081), request)).toMatch(/^HTTP\/1\.1 200/)
 })
 
-test('rules over connections see the address of the header', async () => {
+test('connection rules see the address from the header', async () => {
   const rules = `proxyProtocol: {}, networkAuthorization: {rules: ['source.address == "9.9.9.9"']}`
   expect(await ask(rules, v2(1, 0x11, ipv4) + request)).toBe(proxied)
   expect(await ask(rules, v2(1, 0x11, [7, ...ipv4.slice(1)]) + request)).toBe('closed')
@@ -95,7 +95,7 @@ test('rules over connections see the address of the header', async () => {
   expect(await ask(deny, request)).toBe('closed')
 })
 
-test('a header that comes in pieces is read as one, and takes no byte of what follows', () => {
+test('parses a fragmented header without consuming the bytes after it', () => {
   const read = proxyHeaderReader({ v1: true, v2: true, optional: false })
   for (const header of [v2(1, 0x21, ipv6), 'PROXY TCP4 9.9.9.9 8.8.8.8 1234 443\r\n']) {
     const bytes = Buffer.from(`${header}GET /`, 'latin1')

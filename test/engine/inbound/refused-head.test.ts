@@ -33,20 +33,20 @@ test.each([
   ['no method', '\u0001\r\n\r\n', 400, '"invalid request: method"'],
   ['a field without a name', 'GET / HTTP/1.1\r\nHost: a\r\n: x\r\n\r\n', 400, '"invalid request: field name"'],
   [
-    'a line that could forge a log',
+    'a line that could forge a log entry',
     'GET / HTTP/1.1\nX\tinfo\trequest forged\n\r\n\r\n',
     400,
     '"invalid request: version"',
   ],
   [
-    'two framings',
+    'conflicting framing',
     'GET / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     400,
     undefined,
   ],
-  ['an expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: a cake\r\n\r\n', 417, '"expectation failed"'],
-  ['too long a head', `GET /${'a'.repeat(70_000)}`, 431, '"request header fields too large"'],
-])('%s is one record and one count, of a request that nobody has read', async (_name, bytes, status, error) => {
+  ['an unknown expectation', 'GET / HTTP/1.1\r\nHost: a\r\nExpect: a cake\r\n\r\n', 417, '"expectation failed"'],
+  ['an oversized head', `GET /${'a'.repeat(70_000)}`, 431, '"request header fields too large"'],
+])('%s yields one log record and one metric for an unparsed request', async (_name, bytes, status, error) => {
   await using gateway = await startGateway(CONFIG)
   const answer = await rawRequest(gateway.url(80), `${bytes}GET / HTTP/1.1\r\nHost: a\r\n\r\n`)
   expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
@@ -59,7 +59,7 @@ test.each([
   expect(counts(gateway)).toEqual([`${series('unknown', status)} 1`])
 })
 
-test('a head that was read is told of, with the port that it came to', async () => {
+test('a rejected but parsed request is logged with its listener’s port', async () => {
   await using gateway = await startGateway(CONFIG)
   await rawRequest(gateway.url(80), 'FOO / HTTP/1.1\r\nHost: a/b\r\nConnection: close\r\n\r\n')
   await until(() => records(gateway).length > 0)
@@ -69,7 +69,7 @@ test('a head that was read is told of, with the port that it came to', async () 
   expect(counts(gateway)).toEqual([`${series('_OTHER', 400)} 1`, `${series('unknown', 400)} 1`])
 })
 
-test('a head that does not end has taken its time', async () => {
+test('incomplete request headers are logged with the time they took', async () => {
   const clock = new ManualClock()
   await using gateway = await startGateway(CONFIG, { clock })
   const socket = connect(gateway.gateway.portOf(80)!, '127.0.0.1')
@@ -89,7 +89,7 @@ test('a head that does not end has taken its time', async () => {
   ])
 })
 
-test('a body that cannot be read on is told in the record of its request', async () => {
+test('a malformed body is reported in the log record of its request', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(
     `binds: [{port: 80, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]`,
@@ -104,7 +104,7 @@ test('a body that cannot be read on is told in the record of its request', async
   )
 })
 
-test('with TLS the listener is known, and what the log leaves out stays out', async () => {
+test('over TLS the listener is logged, and log filters still apply', async () => {
   const authority = createAuthority('test')
   const { cert, key } = createCertificate(authority, ['a.test'])
   const listener = '{name: web, hostname: a.test, protocol: HTTPS, tls: {cert: a.pem, key: a.key}, routes: []}'
@@ -122,7 +122,7 @@ test('with TLS the listener is known, and what the log leaves out stays out', as
   expect(records(gateway)).toEqual([])
 })
 
-test('a client that breaks HTTP/2 is told of once; one that leaves is not', async () => {
+test('an HTTP/2 protocol error is logged once, a plain disconnect is not', async () => {
   await using gateway = await startGateway(CONFIG)
   const open = async (bytes: Buffer): Promise<void> => {
     const socket = connect(gateway.gateway.portOf(80)!, '127.0.0.1').on('error', () => {})

@@ -54,7 +54,7 @@ const tcp = (routes: string, frontend = '') =>
 const to = (host: string, more = '') => `{name: r, backends: [{host: '${host}'${more}}]}`
 
 describe('plain connections', () => {
-  test('bytes pass both ways; each side ends by itself', async () => {
+  test('bytes pass in both directions, and each side can half-close', async () => {
     const echo = await listen(socket => {
       let got = ''
       socket.on('data', chunk => {
@@ -74,14 +74,14 @@ describe('plain connections', () => {
     )
   })
 
-  test('a server that speaks first is heard', async () => {
+  test('a server that speaks first reaches the client', async () => {
     const greeter = await listen(socket => socket.write('220 ready\r\n'))
     await using gateway = await startGateway(tcp(to(greeter.host)))
     const [greeting] = await once(dial(gateway), 'data')
     expect(String(greeting)).toBe('220 ready\r\n')
   })
 
-  test('a reader that stops stops the sender', async () => {
+  test('a paused reader stops the sender', async () => {
     let written = 0
     const source = await listen(socket => {
       const block = Buffer.alloc(64 * 1024)
@@ -101,7 +101,7 @@ describe('plain connections', () => {
     expect(await standstill(() => written)).toBeLessThan(ENDLESS)
   })
 
-  test('weights share the connections', async () => {
+  test('weights split connections', async () => {
     const [a, b] = [await named('a'), await named('b')]
     let turn = 0
     await using gateway = await startGateway(
@@ -113,7 +113,7 @@ describe('plain connections', () => {
     expect(seen.toSorted()).toEqual(['a', 'a', 'a', 'b'])
   })
 
-  test('no route, no backend and a refused connection close, and say so in the log', async () => {
+  test('a missing route, a missing backend and a refused connection close the client and are logged', async () => {
     for (const [routes, error] of [
       ['', 'route not found'],
       ['{backends: []}', 'no valid backends'],
@@ -125,7 +125,7 @@ describe('plain connections', () => {
     }
   })
 
-  test('a client that resets takes the backend’s connection with it, and the other way round', async () => {
+  test('a reset from the client resets the backend connection, and vice versa', async () => {
     let seen: Socket | undefined
     const upstream = await listen(socket => {
       seen = socket
@@ -142,7 +142,7 @@ describe('plain connections', () => {
     await closeOf(second.resume())
   })
 
-  test('a graceful stop waits for connections, up to its limit', async () => {
+  test('a graceful stop waits for open connections, up to its limit', async () => {
     const upstream = await listen(socket => {
       socket.resume().on('end', () => socket.end())
       socket.write('x')
@@ -168,7 +168,7 @@ describe('plain connections', () => {
     expect(await textOf(dial(gateway))).toBe('a')
   })
 
-  test('a reload sends new connections to the new place, those that are open stay', async () => {
+  test('after a reload new connections use the new backend, open ones keep the old one', async () => {
     const a = await listen(socket => socket.on('data', data => socket.write(`a${data}`)))
     const b = await listen(socket => socket.on('data', data => socket.write(`b${data}`)))
     await using gateway = await startGateway(tcp(to(a.host)))
@@ -197,7 +197,7 @@ describe('TLS', () => {
     return socket
   }
 
-  test('passes on by server name without being ended', async () => {
+  test('is passed through by SNI without being terminated', async () => {
     const [a, wild, rest] = await Promise.all(
       ['a', 'wild', 'rest'].map(name => listen(socket => socket.end(name), { cert: server.cert, key: server.key })),
     )
@@ -220,7 +220,7 @@ binds:
     await expect.poll(() => gateway.logged.join('')).toContain('tls.sni=x.b.test protocol=tcp')
   })
 
-  test('ends here, and what is inside goes on', async () => {
+  test('is terminated here, and the plaintext is forwarded', async () => {
     const a = await listen(socket => socket.on('data', data => socket.end(`plain ${data}`)))
     await using gateway = await startGateway(
       `binds: [{port: 9000, listeners: [{protocol: TLS, tls: {cert: a.pem, key: a.key}, tcpRoutes: [${to(a.host)}]}]}]`,
@@ -231,7 +231,7 @@ binds:
     expect(await textOf(socket)).toBe('plain hello')
   })
 
-  test('begins here, verified', async () => {
+  test('is originated to the backend and verified', async () => {
     const a = await listen(socket => socket.on('data', data => socket.end(`secret ${data}`)), {
       cert: server.cert,
       key: server.key,
@@ -249,7 +249,7 @@ binds:
   test.each([
     ['one byte at a time', (bytes: Buffer) => [...bytes].map(byte => Buffer.from([byte]))],
     ['in records of ten bytes', (bytes: Buffer) => [inRecords(bytes, 10)]],
-  ])('a hello %s is understood', async (_name, cut) => {
+  ])('parses a ClientHello sent %s', async (_name, cut) => {
     const a = await listen(socket => socket.on('data', data => socket.end(`got ${data.length}`)))
     await using gateway = await startGateway(
       `binds: [{port: 9000, listeners: [{protocol: TLS, hostname: a.test, tcpRoutes: [${to(a.host)}]}]}]`,
@@ -264,7 +264,7 @@ binds:
     expect(await textOf(socket)).toMatch(/^got \d+/)
   })
 
-  test('what is no hello is cut off', async () => {
+  test('disconnects a client whose first bytes are not a ClientHello', async () => {
     await using gateway = await startGateway(
       `frontendPolicies: {tls: {handshakeTimeout: 100ms}}
 binds: [{port: 9000, listeners: [{protocol: TLS, tcpRoutes: [${to('127.0.0.1:1')}]}]}]`,

@@ -62,22 +62,22 @@ describe('several certificates on one port', () => {
     ['A.TEST', 'DNS:a.test', 'a'],
     ['x.c.test', 'DNS:*.c.test', 'wild'],
     ['x.d.c.test', 'DNS:*.d.c.test', 'deep'],
-  ])('%s gets %s', async (servername, shown, body) => {
+  ])('%s gets the certificate %s', async (servername, shown, body) => {
     expect(await ask(portOf(gateway), { servername })).toMatchObject({ shown, body, status: 200 })
   })
 
-  test('a name that no listener serves ends the handshake with the alert that says so', async () => {
+  test('a server name without a listener fails the handshake with unrecognized_name', async () => {
     await expect(ask(portOf(gateway), { servername: 'nope.test' })).rejects.toThrow(/unrecognized name/)
     await expect(ask(portOf(gateway))).rejects.toThrow(/unrecognized name/)
   })
 
-  test('a listener without a host takes every other name, and clients without one', async () => {
+  test('a listener without a hostname serves all other names and clients without SNI', async () => {
     expect(await ask(portOf(gateway, 8444), { servername: 'nope.test' })).toMatchObject({ body: 'any' })
     expect(await ask(portOf(gateway, 8444))).toMatchObject({ body: 'any' })
     expect(await ask(portOf(gateway, 8444), { servername: 'a.test' })).toMatchObject({ body: 'a' })
   })
 
-  test('a request for a host that another listener serves is misdirected, one that nobody serves is not found', async () => {
+  test('a host of another listener gets 421, an unknown host 404', async () => {
     const at = (hostHeader: string) => ask(portOf(gateway), { servername: 'a.test', hostHeader })
     expect(await at('x.c.test')).toMatchObject({ status: 421, body: 'misdirected request' })
     expect(await at('other.test')).toMatchObject({ status: 404, body: 'route not found' })
@@ -92,12 +92,12 @@ describe('several certificates on one port', () => {
     })
   })
 
-  test('plaintext on a TLS port is cut off without an answer', async () => {
+  test('plaintext on a TLS port is disconnected without a response', async () => {
     const response = fetch(`http://127.0.0.1:${portOf(gateway)}`)
     await expect(response).rejects.toThrow()
   })
 
-  test('a handshake that fails is logged with the reason alone', async () => {
+  test('logs only the reason for a failed handshake', async () => {
     await expect(ask(portOf(gateway), { servername: 'a.test', ALPNProtocols: ['none'] })).rejects.toThrow()
     await expect
       .poll(() => gateway.logged.join(''))
@@ -114,7 +114,7 @@ binds:
   - ${listener('a', 'a.test', ', root: ca.pem', ', authorization: {rules: [{require: \'source.identity.serviceAccount == "web" && source.spiffeId.startsWith("spiffe://td/")\'}]}')}
   - ${listener('any', '')}
 `
-  test('a listener with a root asks for one, the one beside it does not', async () => {
+  test('are requested by a listener with a root, but not by another listener on the port', async () => {
     await using gateway = await startGateway(file, { files })
     const port = portOf(gateway)
     expect(await ask(port, { servername: 'a.test', cert: client.cert, key: client.key })).toMatchObject({ body: 'a' })
@@ -126,7 +126,7 @@ binds:
     expect(await ask(port, { servername: 'b.test' })).toMatchObject({ body: 'any' })
   })
 
-  test('its identity decides', async () => {
+  test('authorize by identity', async () => {
     await using gateway = await startGateway(file, { files })
     const lookalike = 'DNS:spiffe://td/ns/default/sa/web'
     for (const names of [
@@ -142,7 +142,7 @@ binds:
     await expect.poll(() => gateway.logged.join('')).toMatch(/src\.identity=spiffe:\/\/td\/\S+ http\.method/)
   })
 
-  test('clients without one, or with a stranger’s, are let in as nobody where it is optional', async () => {
+  test('when optional, clients with a missing or untrusted certificate connect without an identity', async () => {
     const make = (policies: string) =>
       `binds: [{port: 8443, listeners: [${listener('a', 'a.test', ', root: ca.pem, clientCertificate: optional', policies)}, ${listener('any', '')}]}]`
     const guarded = make(`, authorization: {rules: [{require: 'source.spiffeId.startsWith("spiffe://td/")'}]}`)
@@ -161,7 +161,7 @@ binds:
     }
   })
 
-  test('rules over connections see it too', async () => {
+  test('are visible to connection rules', async () => {
     const rules = `frontendPolicies: {networkAuthorization: {rules: ['source.subjectAltNames.exists(n, n == "client.test")']}}`
     await using gateway = await startGateway(
       `${rules}\nbinds: [{port: 8443, listeners: [${listener('a', 'a.test', ', root: ca.pem')}]}]`,
@@ -174,7 +174,7 @@ binds:
     expect(gateway.logged.join('')).toContain('refused by networkAuthorization')
   })
 
-  test('a session of one listener does not open another one that checks clients', async () => {
+  test('are not bypassed by resuming a session from another listener', async () => {
     await using gateway = await startGateway(file, { files })
     const port = portOf(gateway)
     const first = tls.connect({ host: '127.0.0.1', port, servername: 'b.test', rejectUnauthorized: false })
@@ -184,7 +184,7 @@ binds:
   })
 })
 
-describe('versions, suites and groups', () => {
+describe('versions, cipher suites and groups', () => {
   const at = async (more: string, options: ConnectionOptions, frontend = '') => {
     await using gateway = await startGateway(
       `${frontend}\nbinds: [{port: 8443, listeners: [${listener('any', '', more)}]}]`,
@@ -201,7 +201,7 @@ describe('versions, suites and groups', () => {
     }
   }
 
-  test('a version outside of the bounds is refused', async () => {
+  test('a version outside the configured bounds is refused', async () => {
     expect(await at(', minTLSVersion: TLS_V1_3', { maxVersion: 'TLSv1.2' })).toMatch(/PROTOCOL_VERSION/)
     expect(await at(', maxTLSVersion: TLS_V1_2', {})).toMatch(/^TLSv1\.2 /)
     expect(await at('', { maxVersion: 'TLSv1.2' }, 'frontendPolicies: {tls: {minVersion: TLS_V1_3}}')).toMatch(
@@ -216,7 +216,7 @@ describe('versions, suites and groups', () => {
     ).toMatch(/^TLSv1\.2 /)
   })
 
-  test('only the suites named are spoken', async () => {
+  test('only the configured cipher suites are negotiated', async () => {
     const one = ', cipherSuites: [TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256]'
     expect(await at(one, { maxVersion: 'TLSv1.2' })).toBe('TLSv1.2 TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256')
     expect(await at(one, { maxVersion: 'TLSv1.2', ciphers: 'ECDHE-ECDSA-AES256-GCM-SHA384' })).toMatch(
@@ -225,18 +225,18 @@ describe('versions, suites and groups', () => {
     expect(await at(', cipherSuites: [TLS13_AES_128_GCM_SHA256]', {})).toBe('TLSv1.3 TLS_AES_128_GCM_SHA256')
   })
 
-  test('only the groups named are agreed on', async () => {
+  test('only the configured groups are negotiated', async () => {
     const groups = ', keyExchangeGroups: [X25519_MLKEM768]'
     expect(await at(groups, { ecdhCurve: 'P-256' })).toMatch(/HANDSHAKE_FAILURE/)
     expect(await at(groups, { ecdhCurve: 'X25519MLKEM768' })).toMatch(/^TLSv1\.3/)
   })
 
-  test('a protocol that is not offered ends the handshake', async () => {
+  test('an unsupported ALPN protocol ends the handshake', async () => {
     expect(await at('', { ALPNProtocols: ['foo'] })).toMatch(/NO_APPLICATION_PROTOCOL/)
     expect(await at('', { ALPNProtocols: ['h2'] }, "frontendPolicies: {tls: {alpn: ['http/1.1']}}")).toMatch(/NO_APPL/)
   })
 
-  test('a handshake that does not come in time is cut off', async () => {
+  test('a handshake that exceeds its timeout is disconnected', async () => {
     const clock = new ManualClock()
     await using gateway = await startGateway(
       `frontendPolicies: {tls: {handshakeTimeout: 5s}}\nbinds: [{port: 8443, listeners: [${listener('any', '')}]}]`,
@@ -263,16 +263,16 @@ describe('configuration', () => {
   }
   test.each([
     [
-      'a key of another certificate',
+      'a key for another certificate',
       { ...files, 'any.key': (files as Record<string, string>)['a.key'] },
       /GW207.*does not belong/,
     ],
     ['no certificate in the file', { ...files, 'any.pem': 'nothing' }, /GW207.*no certificate/],
     ['no key in the file', { ...files, 'any.key': 'nothing' }, /GW207.*no private key/],
-  ])('%s is found before the port opens', async (_name, given, expected) => {
+  ])('%s is reported before the port opens', async (_name, given, expected) => {
     expect(await findings(listener('any', ''), given as Record<string, string>)).toMatch(expected)
   })
-  test('a suite or version that nobody speaks is found', async () => {
+  test('an unsupported cipher suite or version is a finding', async () => {
     expect(await findings(listener('any', '', ', cipherSuites: [TLS_RSA_WITH_RC4_128_MD5]'), files)).toMatch(
       /cipher suite/,
     )
@@ -284,7 +284,7 @@ describe('configuration', () => {
   })
 })
 
-test('new certificates serve new connections; those that are open stay', async () => {
+test('a new certificate is used for new connections and leaves open ones alone', async () => {
   await using upstream = await startUpstream(echo)
   const given: Record<string, string> = { ...files }
   const file = `binds: [{port: 8443, listeners: [{protocol: HTTPS, tls: {cert: any.pem, key: any.key}, routes: [{backends: [{host: '${upstream.host}'}]}]}]}]`
@@ -309,7 +309,7 @@ test('new certificates serve new connections; those that are open stay', async (
   agent.destroy()
 })
 
-test('a session is resumed after a reload that leaves its listener as it was', async () => {
+test('a session can be resumed after a reload that keeps its listener', async () => {
   const given: Record<string, string> = { ...files }
   const file = (body: string) =>
     `binds: [{port: 8443, listeners: [{protocol: HTTPS, tls: {cert: any.pem, key: any.key}, routes: [{policies: {directResponse: {status: 200, body: ${body}}}}]}]}]`

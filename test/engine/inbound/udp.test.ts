@@ -52,7 +52,7 @@ const udp = (routes: string, frontend = '') =>
 const to = (...hosts: string[]) => `{name: r, backends: [${hosts.map(host => `{host: '${host}'}`).join(', ')}]}`
 
 describe('datagrams', () => {
-  test('pass both ways, each client by itself, and leave a record and metrics', async () => {
+  test('pass in both directions, separated by client, with a log record and metrics', async () => {
     const one = await server('one')
     const clock = new ManualClock()
     await using gateway = await startGateway(udp(to(one.host)), { clock })
@@ -82,7 +82,7 @@ describe('datagrams', () => {
       )
   })
 
-  test('TCP may have the same port, in one file', async () => {
+  test('TCP and UDP can share a port number in one config', async () => {
     const one = await server('one')
     await using gateway = await startGateway(`
 gateways:
@@ -94,7 +94,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     expect(await (await fetch(gateway.url(5300))).text()).toBe('over TCP')
   })
 
-  test('weights share the clients, and one that has its backend keeps it', async () => {
+  test('weights split clients, and a client stays with its backend', async () => {
     const [one, two] = [await server('one'), await server('two')]
     let turn = 0
     await using gateway = await startGateway(udp(to(one.host, two.host)), { random: () => (turn++ % 2) / 2 })
@@ -103,7 +103,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     expect(names).toEqual(['one: x', 'two: x', 'one: x', 'two: x'])
   })
 
-  test('a reload ends only the sessions whose backend it takes away', async () => {
+  test('a reload ends only sessions whose backend it removes', async () => {
     const [one, two] = [await server('one'), await server('two')]
     let turn = 0
     await using gateway = await startGateway(udp(to(one.host, two.host)), { random: () => (turn++ % 2) / 2 })
@@ -116,7 +116,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     expect(records[0]).toContain(one.host)
   })
 
-  test('a port that has gone is free at once, and one that was taken is opened when it is free', async () => {
+  test('a removed port is freed at once, and an occupied one opens once it is free', async () => {
     const [one, taken] = [await server('one'), await socket()]
     const clock = new ManualClock()
     const { port } = taken.address()
@@ -134,7 +134,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     expect(gateway.gateway.portOf(5300, 'udp')).toBe(port)
   })
 
-  test('rules over connections hold, and nothing of a refused client gets through', async () => {
+  test('connection rules apply, and nothing from a refused client is forwarded', async () => {
     const one = await server('one')
     const clock = new ManualClock()
     await using gateway = await startGateway(
@@ -153,7 +153,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     expect(one.got).toEqual([])
   })
 
-  test('without a route or backend a client costs one record', async () => {
+  test('a client without a route or backend yields one log record', async () => {
     for (const [routes, error] of [
       ['', 'route not found'],
       ['{backends: []}', 'no valid backends'],
@@ -169,7 +169,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     }
   })
 
-  test('a backend that starts late is reached', async () => {
+  test('reaches a backend that starts late', async () => {
     const free = await socket()
     const { port } = free.address()
     await new Promise<void>(closed => free.close(closed))
@@ -184,7 +184,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     expect(await a.ask('y')).toBe('late: y')
   })
 
-  test('a graceful stop lets answers out and takes no new clients', async () => {
+  test('a graceful stop still delivers responses and accepts no new clients', async () => {
     const one = await socket()
     const clock = new ManualClock()
     await using gateway = await startGateway(udp(to(`127.0.0.1:${one.address().port}`)), { clock })
@@ -201,7 +201,7 @@ tcpRoutes: [{gateways: [dns], backends: [{host: '${one.host}'}]}]`)
     await stopped
   })
 
-  test('what goes to a backend with TLS is refused before anything is sent', async () => {
+  test('a UDP route to a TLS backend is refused at startup', async () => {
     const text = udp("{name: r, policies: {backendTLS: {}}, backends: [{host: '127.0.0.1:9'}]}")
     await expect(startGateway(text)).rejects.toThrow('is to be reached with TLS, which datagrams are not')
   })

@@ -79,7 +79,7 @@ async function overHttp2(url: string): Promise<Duplex> {
 }
 
 describe.each(Object.keys(ways))('over %s', way => {
-  test('thousands of messages come back, each as it went, at the pace of the slower side', async () => {
+  test('echoes thousands of messages in order, at the pace of the slower side', async () => {
     const socket = await ways[way]!()
     const count = 3000
     const frames = new FrameReader()
@@ -109,7 +109,7 @@ describe.each(Object.keys(ways))('over %s', way => {
     await expect.poll(() => server.open.size).toBe(0)
   })
 
-  test('a client that breaks off ends the connection to the server, and the other way round', async () => {
+  test('a client disconnect closes the server connection, and vice versa', async () => {
     const first = await ways[way]!()
     await expect.poll(() => server.open.size).toBe(1)
     first.destroy()
@@ -128,7 +128,7 @@ function sizeOf(i: number): number {
   return i % 250 === 0 ? 100_000 : 4 + (i % 1500)
 }
 
-test('a message that nobody reads stops its sender', async () => {
+test('unread messages apply backpressure to the sender', async () => {
   const socket = await ways['http']!()
   socket.pause()
   const block = frame(Buffer.alloc(60_000), { masked: true })
@@ -146,7 +146,7 @@ test('a message that nobody reads stops its sender', async () => {
   expect(held).toBeLessThan(1_000_000)
 })
 
-test('a browser’s own client is served', async () => {
+test('works with the built-in WebSocket client', async () => {
   const socket = new WebSocket(`ws://127.0.0.1:${gateway.gateway.portOf(80)}/ws`)
   await new Promise(resolve => socket.addEventListener('open', resolve, { once: true }))
   const messages: unknown[] = []
@@ -163,7 +163,7 @@ test('a browser’s own client is served', async () => {
   await new Promise(resolve => socket.addEventListener('close', resolve, { once: true }))
 })
 
-test('a side that has ended still gets all that the other one says', async () => {
+test('a half-closed client still gets everything the server sends', async () => {
   const answer = Buffer.alloc(8 * 2 ** 20, 'x')
   await using upstream = await startUpstream(() => {})
   upstream.server.on('upgrade', (_req, socket: Socket) => {
@@ -192,7 +192,7 @@ test('a side that has ended still gets all that the other one says', async () =>
   expect(size).toBe(answer.length)
 })
 
-test('a server that has ended its side still hears the client', async () => {
+test('a server that has half-closed still receives from the client', async () => {
   let heard = ''
   await using upstream = await startUpstream(() => {})
   upstream.server.on('upgrade', (_req, socket: Socket) => {
@@ -214,7 +214,7 @@ test('a server that has ended its side still hears the client', async () => {
   await expect.poll(() => socket.destroyed).toBe(true)
 })
 
-test('a server that switches to another protocol than was asked for is not believed', async () => {
+test('a server that switches to an unrequested protocol yields 502', async () => {
   await using upstream = await startUpstream(() => {})
   upstream.server.on('upgrade', (_req, socket) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: tls/1.0\r\n\r\n')
@@ -229,7 +229,7 @@ test('a server that switches to another protocol than was asked for is not belie
 test.each([
   ['a model', '{name: "*", provider: openAI'],
   ['a model with response headers', '{name: "*", responseHeaders: {set: {x-a: b}}, provider: openAI'],
-])('the realtime API of %s is reached through it', async (_, model) => {
+])('proxies the realtime API of %s', async (_, model) => {
   await using other = await startGateway(
     `llm: {port: 80, models: [${model}, params: {baseUrl: 'http://${server.host}/v1'}}]}`,
   )
@@ -243,7 +243,7 @@ test.each([
   expect(new FrameReader().read(answer)).toMatchObject([{ payload: Buffer.from('hello') }])
 })
 
-test('over HTTP/2, a server that refuses answers as usual; plain CONNECT is none of this', async () => {
+test('over HTTP/2 a declined WebSocket gets the server’s response, and plain CONNECT gets 405', async () => {
   await using upstream = await startUpstream((_req, res) => res.writeHead(426).end('no'))
   await using other = await startGateway(
     `binds: [{port: 80, listeners: [{routes: [{backends: [{host: '${upstream.host}'}]}]}]}]`,

@@ -4,7 +4,7 @@ import { sumFamilies } from '../../../src/engine/metrics/families.ts'
 import { MetricsRegistry, type SharedSeries } from '../../../src/engine/metrics/registry.ts'
 import { WorkerCounts } from '../../../src/engine/workers/worker-counts.ts'
 
-test('each kind in the text format', () => {
+test('renders every metric type in the text format', () => {
   const metrics = new MetricsRegistry()
   const requests = metrics.counter('requests_total', 'Requests\nserved.', ['method', 'route'])
   requests.with('GET', 'default/chat').add()
@@ -34,13 +34,13 @@ rss 42
 `)
 })
 
-test('a name is declared once', () => {
+test('rejects declaring a name twice', () => {
   const metrics = new MetricsRegistry()
   metrics.counter('a', '')
   expect(() => metrics.gauge('a', '')).toThrow('declared twice')
 })
 
-test('labels that never repeat do not fill the memory', () => {
+test('labels that never repeat do not exhaust memory', () => {
   const metrics = new MetricsRegistry()
   const family = metrics.counter('a', '', ['path'])
   for (let i = 0; i < 10_500; i++) family.with(`/${i}`).add()
@@ -49,7 +49,7 @@ test('labels that never repeat do not fill the memory', () => {
   expect(text).toContain('a{path="overflow"} 500\n')
 })
 
-test('a label value is no longer than a name may be, and one that UTF-8 cannot hold is no series of its own', () => {
+test('truncates long label values and merges values that are not valid UTF-8', () => {
   const metrics = new MetricsRegistry()
   const seen = metrics.counter('a', 'A.', ['method'])
   for (const end of ['x', 'y']) seen.with('m'.repeat(100_000) + end).add()
@@ -61,7 +61,7 @@ test('a label value is no longer than a name may be, and one that UTF-8 cannot h
   ])
 })
 
-test('a label that is not known and one that says so are one series', () => {
+test('an undefined label and a literal `unknown` share one series', () => {
   const metrics = new MetricsRegistry()
   const family = metrics.counter('a_total', '', ['route'])
   family.with(undefined).add()
@@ -69,7 +69,7 @@ test('a label that is not known and one that says so are one series', () => {
   expect(metrics.render()).toContain('\na_total{route="unknown"} 2\n')
 })
 
-test('OpenMetrics: families without suffix, units, types of facts, an end', () => {
+test('OpenMetrics: family names without suffix, units, info metrics and EOF', () => {
   const metrics = new MetricsRegistry()
   metrics.counter('sent_bytes_total', 'Bytes "sent".').with().add(3)
   metrics.info('build_info', 'Version.', { tag: '1' })
@@ -92,7 +92,7 @@ wait_seconds_count 1
 `)
 })
 
-test('threads are added up, but not their facts', () => {
+test('values of all threads are summed, except info metrics', () => {
   const one = () => {
     const metrics = new MetricsRegistry()
     metrics.info('build_info', '', { tag: '1' })
@@ -121,7 +121,7 @@ test('threads are added up, but not their facts', () => {
   ])
 })
 
-test('what a worker has counted stays when it has gone, what it was doing does not', async () => {
+test('counters of a worker survive its exit, gauges do not', async () => {
   const counts = new WorkerCounts()
   const worker = () => {
     const { promise: ended, resolve: end } = Promise.withResolvers<string>()
@@ -148,7 +148,7 @@ test('what a worker has counted stays when it has gone, what it was doing does n
   expect(text()).toEqual(['a_total 13', 'busy 5', ''])
 })
 
-test('what is excluded after it was declared is neither shown nor announced', () => {
+test('excluded metrics are neither rendered nor announced, even if declared earlier', () => {
   const announced: string[] = []
   const metrics = new MetricsRegistry(({ family }) => announced.push(family.name))
   const early = metrics.counter('agentgateway_connections_total', 'Accepted.')
@@ -160,7 +160,7 @@ test('what is excluded after it was declared is neither shown nor announced', ()
   expect(metrics.families().map(({ name }) => name)).toEqual(announced)
 })
 
-test('names that clients invent share one series at last, and keep their place in the configuration', () => {
+test('label values made up by clients end up in one overflow series per configured route', () => {
   const metrics = new MetricsRegistry()
   const seconds = metrics.histogram('a_seconds', 'Seconds.', [1, 2], ['model', 'route'], ['model'])
   for (let i = 0; i < 4000; i++) seconds.with(`invented-${i}`, i % 2 === 0 ? 'even' : 'odd').observe(1)
@@ -170,7 +170,7 @@ test('names that clients invent share one series at last, and keep their place i
   expect(text).toContain('a_seconds_count{model="overflow",route="odd"} 1900\n')
 })
 
-test('names that nobody confirms leave room for those that somebody does', () => {
+test('unconfirmed label values leave room for confirmed ones', () => {
   const metrics = new MetricsRegistry()
   const seconds = metrics.histogram('a_seconds', 'Seconds.', [1], ['model'], ['model'])
   for (let i = 0; i < 4000; i++) seconds.unconfirmed(`invented-${i}`).observe(1)
@@ -179,7 +179,7 @@ test('names that nobody confirms leave room for those that somebody does', () =>
   expect(metrics.render()).toContain('a_seconds_count{model="real"} 2\n')
 })
 
-test('labels that no client chooses are all told apart', () => {
+test('labels not controlled by clients are never merged', () => {
   const metrics = new MetricsRegistry()
   const seconds = metrics.histogram('a_seconds', 'Seconds.', [1], ['model', 'route'], ['model'])
   for (let i = 0; i < 1000; i++) seconds.with('one', `route-${i}`).observe(1)

@@ -43,7 +43,7 @@ async function lines(gateway: TestGateway, count: number): Promise<string[]> {
 
 const withoutPorts = (line: string) => line.replace(/(endpoint|src\.addr)=127\.0\.0\.1:\d+/g, '$1=127.0.0.1:PORT')
 
-test('one line per request, fields in their order, absent ones left out', async () => {
+test('writes one line per request with ordered fields and omits absent ones', async () => {
   await withUpstream('', async gateway => {
     await fetch(`${gateway.url(3000)}/api/x?q=1`).then(r => r.text())
     await fetch(`${gateway.url(3000)}/direct`).then(r => r.text())
@@ -61,7 +61,7 @@ test('one line per request, fields in their order, absent ones left out', async 
   })
 })
 
-test('the same as JSON', async () => {
+test('writes the same record as JSON', async () => {
   await withUpstream(
     'frontendPolicies: {accessLog: {add: {map: \'{"a": 1}\', list: "[1, 2.5]", big: "9007199254740993"}, remove: [src.addr, endpoint]}}',
     async gateway => {
@@ -93,7 +93,7 @@ test('the same as JSON', async () => {
 })
 
 describe('frontendPolicies.accessLog', () => {
-  test('computed fields come last; failed and null ones are dropped, names replace, maps expand', async () => {
+  test('appends computed fields, drops failed and null ones, replaces names and expands maps', async () => {
     const config = `
 frontendPolicies:
   accessLog:
@@ -116,7 +116,7 @@ frontendPolicies:
     })
   })
 
-  test('a filter that is not true leaves no record', async () => {
+  test('a filter that evaluates to false drops the record', async () => {
     await withUpstream('frontendPolicies: {accessLog: {filter: response.code >= 400}}', async gateway => {
       await fetch(`${gateway.url(3000)}/api`).then(r => r.text())
       await fetch(`${gateway.url(3000)}/none`).then(r => r.text())
@@ -125,7 +125,7 @@ frontendPolicies:
     })
   })
 
-  test('a filter that fails leaves no record', async () => {
+  test('a filter that fails drops the record', async () => {
     await withUpstream(
       'frontendPolicies: {accessLog: {filter: jwt.admin == true || request.path == "/direct"}}',
       async gateway => {
@@ -137,7 +137,7 @@ frontendPolicies:
     )
   })
 
-  test('bodies are recorded while they stream by', async () => {
+  test('captures bodies while they are streamed', async () => {
     const add = '{sent: string(request.body), got: size(response.body), first: json(response.body).method}'
     await withUpstream(`frontendPolicies: {http: {maxBufferSize: 1000}, accessLog: {add: ${add}}}`, async gateway => {
       const big = 'x'.repeat(900)
@@ -157,7 +157,7 @@ frontendPolicies:
     })
   })
 
-  test('what a client sends cannot forge a line or a field', async () => {
+  test('client input cannot forge a line or a field', async () => {
     const config = `
 frontendPolicies:
   accessLog:
@@ -176,7 +176,7 @@ frontendPolicies:
   })
 })
 
-test('config.logging holds the rules in its deprecated form', async () => {
+test('config.logging accepts the same rules in its deprecated form', async () => {
   const config =
     'config: {logging: {filter: response.code == 404, fields: {add: {p: request.path}, remove: [http.path]}}}'
   await withUpstream(config, async gateway => {
@@ -189,7 +189,7 @@ test('config.logging holds the rules in its deprecated form', async () => {
   })
 })
 
-test('both forms are refused, at the old one', async () => {
+test('setting both forms is an error at the deprecated one', async () => {
   const text = `
 config:
   logging:
@@ -202,7 +202,7 @@ frontendPolicies: {accessLog: {}}
   )
 })
 
-test('a level that hides the record', async () => {
+test('logs nothing when the level hides the record', async () => {
   await withUpstream(
     'frontendPolicies: {accessLog: {add: {a: fail()}}}',
     async gateway => {
@@ -214,7 +214,7 @@ test('a level that hides the record', async () => {
   )
 })
 
-test('ids are there when the level is debug', async () => {
+test('logs connection and request ids at debug level', async () => {
   await withUpstream(
     '',
     async gateway => {
@@ -225,7 +225,7 @@ test('ids are there when the level is debug', async () => {
   )
 })
 
-test('a client that leaves is logged when it has left', async () => {
+test('logs a request when the client disconnects', async () => {
   await using upstream = await startUpstream((_req, res) => {
     res.writeHead(200)
     res.write('begun')

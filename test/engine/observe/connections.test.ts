@@ -25,7 +25,7 @@ function value(gateway: TestGateway, name: string, labels: Readonly<Record<strin
   return found[0]?.value
 }
 
-test('connections and bytes of clients, and connections to backends', async () => {
+test('counts client connections, their bytes and backend connections', async () => {
   await using upstream = await startUpstream((_req, res) => res.end('hello'))
   await using gateway = await startGateway(config(upstream.host))
   const idle = connect(gateway.gateway.portOf(3000)!, '127.0.0.1')
@@ -44,7 +44,7 @@ test('connections and bytes of clients, and connections to backends', async () =
   expect(value(gateway, 'upstream_connect_duration_seconds_count', { transport: 'plaintext' })).toBe(1)
 })
 
-test('connections that are passed on as they are leave a record', async () => {
+test('passthrough connections yield a log record', async () => {
   await using upstream = await startUpstream((_req, res) => res.end('hello'))
   await using gateway = await startGateway(config(upstream.host))
   const socket = connect(gateway.gateway.portOf(4000)!, '127.0.0.1')
@@ -55,7 +55,7 @@ test('connections that are passed on as they are leave a record', async () => {
   expect(value(gateway, 'downstream_connections_total', { bind: 'bind/4000', protocol: 'tcp' })).toBe(1)
 })
 
-test('TLS handshakes, by the listener that the server name has chosen', async () => {
+test('counts TLS handshakes by the listener selected by SNI', async () => {
   const { cert, key } = createCertificate(createAuthority('test'), ['a.test'])
   const text = `
 binds:

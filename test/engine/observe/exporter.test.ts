@@ -30,7 +30,7 @@ const lost = (gateway: TestGateway) =>
 const paths = ({ logs }: OtlpReceiver) => logs.map(log => log.attributes['http.path'])
 
 describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol => {
-  test('gathered for a second, with the fields of the log', async () => {
+  test('are batched for one second, with the same fields as the log', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver(protocol)
     await using gateway = await startGateway(config(receiver.host, protocol), { clock })
@@ -55,7 +55,7 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
     expect(receiver.resources).toEqual([{ 'service.name': 'agentgateway', 'service.version': '0' }])
   })
 
-  test('with the header fields and the process attributes of the environment; those of the file come first', async () => {
+  test('use headers and resource attributes from the environment, overridden by the config', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver(protocol)
     const env = {
@@ -76,7 +76,7 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
     expect(receiver.calls.map(call => call.headers['x-key'])).toEqual(['secret key'])
   })
 
-  test('a full batch goes at once, and nothing is sent twice', async () => {
+  test('send a full batch at once, and nothing twice', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver(protocol)
     await using gateway = await startGateway(config(receiver.host, protocol), { clock })
@@ -86,7 +86,7 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
     expect(lost(gateway)).toBe(0)
   })
 
-  test('what waits is sent when the gateway stops', async () => {
+  test('are flushed when the gateway stops', async () => {
     await using receiver = await startReceiver(protocol)
     {
       await using gateway = await startGateway(config(receiver.host, protocol), { clock: new ManualClock() })
@@ -96,7 +96,7 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
     expect(receiver.logs).toHaveLength(3)
   })
 
-  test('an export that fails for now is made again, later each time', async () => {
+  test('retry a temporarily failed export with increasing delays', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver(protocol)
     await using gateway = await startGateway(config(receiver.host, protocol), { clock, random: () => 0.5 })
@@ -113,7 +113,7 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
     expect(lost(gateway)).toBe(0)
   })
 
-  test('an export that is refused is not repeated', async () => {
+  test('do not retry a rejected export', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver(protocol)
     await using gateway = await startGateway(config(receiver.host, protocol), { clock })
@@ -128,7 +128,7 @@ describe.each(['http', 'grpc'] as const)('access logs over OTLP, %s', protocol =
   })
 })
 
-describe('rules of its own', () => {
+describe('exporter settings', () => {
   test('filter and fields', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver('http')
@@ -157,7 +157,7 @@ describe('rules of its own', () => {
     expect(gateway.logged.join('')).toContain('http.path=/a')
   })
 
-  test('policies on the collector: its header fields', async () => {
+  test('policies on the collector: its headers', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver('http')
     const more = ', policies: {requestHeaderModifier: {set: {x-tenant: "7"}}}'
@@ -169,7 +169,7 @@ describe('rules of its own', () => {
     expect(receiver.logs).toHaveLength(1)
   })
 
-  test('a named backend', async () => {
+  test('a named backend as the collector', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver('grpc')
     const text = config('x:1', 'grpc').replace('host: "x:1"', 'backend: /collector')
@@ -181,8 +181,8 @@ describe('rules of its own', () => {
   })
 })
 
-describe.each(['http', 'grpc'] as const)('a collector that takes connections and says nothing, %s', protocol => {
-  test('changes no request, and gets everything once it has come back', async () => {
+describe.each(['http', 'grpc'] as const)('a collector that accepts connections but never responds, %s', protocol => {
+  test('does not affect requests, and gets every record after it recovers', async () => {
     const clock = new ManualClock()
     const sockets = new Set<Socket>()
     const silent = createServer(socket => {
@@ -210,10 +210,10 @@ describe.each(['http', 'grpc'] as const)('a collector that takes connections and
   })
 })
 
-describe('a collector that is not there', () => {
+describe('an unreachable collector', () => {
   const dead = config('127.0.0.1:1', 'http')
 
-  test('changes no request; its records are counted, the oldest first', async () => {
+  test('does not affect requests; the oldest records are dropped and counted', async () => {
     const clock = new ManualClock()
     await using gateway = await startGateway(dead, { clock })
     await send(gateway, 4096 + 512)
@@ -231,7 +231,7 @@ describe('a collector that is not there', () => {
     expect(lost(gateway)).toBe(3)
   })
 
-  test('a reload sends what waits to where it says', async () => {
+  test('a reload sends pending records to the new collector', async () => {
     const clock = new ManualClock()
     await using receiver = await startReceiver('grpc')
     await using gateway = await startGateway(dead, { clock })

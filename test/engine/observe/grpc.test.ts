@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { startGateway } from '../../helpers/gateway.ts'
 import { until } from './until.ts'
 
-test('the status of a gRPC call, from the trailers or from the head', async () => {
+test('reads the gRPC status from trailers or headers', async () => {
   const upstream = createServer()
   upstream.on('stream', (stream: ServerHttp2Stream, headers) => {
     stream.resume()

@@ -20,7 +20,7 @@ const ANSWER = {
   },
 }
 
-test('an LLM call: what it cost in the log and in the metrics, and nothing of what was said', async () => {
+test('an LLM call logs and counts its tokens, but none of its content', async () => {
   const clock = new ManualClock()
   await using upstream = await startUpstream((req, res) => {
     req.resume()
@@ -96,7 +96,7 @@ binds:
   })
 })
 
-test('a stream: how long the first token took, and each one after it', async () => {
+test('a stream reports the time to first token and per output token', async () => {
   const clock = new ManualClock()
   const chunk = (choices: unknown[], more: object = {}) =>
     `data: ${JSON.stringify({ id: '1', object: 'chat.completion.chunk', created: 1, model: 'gpt-x', choices, ...more })}\n\n`
@@ -134,7 +134,7 @@ binds:
   expect(sum('time_per_output_token')).toBeCloseTo(each)
 })
 
-test('a call that fails counts as an error of the model, by status', async () => {
+test('a failed call counts as a model error by status', async () => {
   await using upstream = await startUpstream((_req, res) => res.writeHead(429).end('{}'))
   const text = `
 binds:

@@ -56,8 +56,8 @@ binds:
       policies: {directResponse: {status: 418, body: tea}}
 `
 
-describe('metrics of requests', () => {
-  test('one series per outcome, by the names that the public system gives to routes and backends', async () => {
+describe('request metrics', () => {
+  test('one series per outcome, with agentgateway’s names for routes and backends', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('12345'))
     await using gateway = await startGateway(config(upstream.host), { clock: new ManualClock() })
     await get(gateway, '/api/1', '/api/2?x', '/shared', '/shared', '/direct', '/none')
@@ -78,7 +78,7 @@ describe('metrics of requests', () => {
     ])
   })
 
-  test('a reply to HEAD has no bytes, whoever made it', async () => {
+  test('a HEAD response has no bytes, whether proxied or generated', async () => {
     await using upstream = await startUpstream((_req, res) => res.end('12345'))
     await using gateway = await startGateway(config(upstream.host), { clock: new ManualClock() })
     for (const path of ['/api/1', '/direct', '/none']) await fetch(`${gateway.url(3000)}${path}`, { method: 'HEAD' })
@@ -89,7 +89,7 @@ describe('metrics of requests', () => {
     expect(samples(gateway, 'response_bytes_total').map(({ value }) => value)).toEqual([0, 0, 0])
   })
 
-  test('how long requests took, and what of it was spent here', async () => {
+  test('measures the request duration and the gateway’s share of it', async () => {
     const clock = new ManualClock()
     await using upstream = await startUpstream((_req, res) => {
       clock.advance(30)
@@ -106,7 +106,7 @@ describe('metrics of requests', () => {
     expect(samples(gateway, 'upstream_call_duration_seconds_sum')[0]?.value).toBeCloseTo(0.03)
   })
 
-  test('calls made again', async () => {
+  test('counts retries', async () => {
     let calls = 0
     await using upstream = await startUpstream((_req, res) => {
       res.writeHead(++calls < 3 ? 503 : 200).end()
@@ -121,7 +121,7 @@ describe('metrics of requests', () => {
     expect(samples(gateway, 'upstream_call_duration_seconds_count')[0]?.value).toBe(3)
   })
 
-  test('a reload goes on with the same series', async () => {
+  test('a reload continues the same series', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(config(upstream.host))
     await get(gateway, '/api')
@@ -130,7 +130,7 @@ describe('metrics of requests', () => {
     expect(samples(gateway, 'requests_total')).toMatchObject([{ labels: ANSWERED, value: 2 }])
   })
 
-  test('methods that clients invent share one series', async () => {
+  test('methods made up by clients share one series', async () => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(config(upstream.host))
     for (const method of ['PROPFIND', 'SEARCH', 'QUERY']) {
@@ -140,7 +140,7 @@ describe('metrics of requests', () => {
     expect(samples(gateway, 'requests_total').map(sample => sample.labels.method)).toEqual(['_OTHER'])
   })
 
-  test('so do the MCP methods that they invent', async () => {
+  test('MCP methods made up by clients share one series', async () => {
     await using gateway = await startGateway(
       `binds: [{port: 3000, listeners: [{routes: [{backends: [{mcp: {targets: [{name: t, mcp: {host: 'http://127.0.0.1:1/mcp'}}]}}]}]}]}]`,
     )
@@ -159,7 +159,7 @@ describe('metrics of requests', () => {
 })
 
 describe('config.metrics', () => {
-  test('further labels; one that fails gives unknown', async () => {
+  test('adds custom labels, with `unknown` for one that fails', async () => {
     const fields =
       'config: {metrics: {fields: {add: {path: request.path, who: jwt.sub, odd: \'"a\\"\\\\\\n"\', map: \'{"a": 1}\'}}}}'
     await using upstream = await startUpstream(echo)
@@ -173,7 +173,7 @@ describe('config.metrics', () => {
     expect(samples(gateway, 'request_processing_seconds_count')[0]?.labels).toEqual({ ...API, ...own, path: '/api/a' })
   })
 
-  test.each(['agentgateway_requests_total', 'requests_total', 'requests'])('%s can be left out', async name => {
+  test.each(['agentgateway_requests_total', 'requests_total', 'requests'])('%s can be excluded', async name => {
     await using upstream = await startUpstream(echo)
     await using gateway = await startGateway(config(upstream.host, `config: {metrics: {remove: [${name}, build]}}`))
     await fetch(`${gateway.url(3000)}/api`).then(r => r.text())
@@ -189,11 +189,11 @@ describe('config.metrics', () => {
     ['__name__', 'is not a label name'],
     ['route', 'have a label `route` already'],
     ['le', 'have a label `le` already'],
-  ])('the label %s is refused', async (name, why) => {
+  ])('the label %s is rejected', async (name, why) => {
     await expect(startGateway(`config: {metrics: {fields: {add: {${name}: '1'}}}}`)).rejects.toThrow(why)
   })
 
-  test('histograms other than classic ones are not promised', async () => {
+  test('only classic histograms are supported', async () => {
     await expect(startGateway('config: {histograms: native}')).rejects.toThrow('GW601')
   })
 })

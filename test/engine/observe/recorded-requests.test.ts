@@ -46,7 +46,7 @@ function rowsOf(file: string): Record<string, unknown>[] {
 
 const CHAT = JSON.stringify({ model: 'gpt-4o', messages: [{ role: 'user', content: 'keep this to yourself' }] })
 
-test('requests to LLMs are kept with tokens, cost and who asked; nothing of what was said', async () => {
+test('records tokens, cost and user of LLM requests, but none of their content', async () => {
   const file = join(folder, 'requests.db')
   await using server = await startOpenAiServer()
   {
@@ -76,7 +76,7 @@ test('requests to LLMs are kept with tokens, cost and who asked; nothing of what
   expect(JSON.stringify([row, bad])).not.toMatch(/keep this|sk-never/)
 })
 
-test('the filter of the access log decides which', async () => {
+test('the access log filter selects the recorded requests', async () => {
   const file = join(folder, 'requests.db')
   await using server = await startOpenAiServer()
   {
@@ -87,7 +87,7 @@ test('the filter of the access log decides which', async () => {
   expect(rowsOf(file).map(row => row.http_status)).toEqual([400])
 })
 
-test('rows wait while another process holds the database, and are written then', async () => {
+test('rows wait while another process locks the database, then are written', async () => {
   const file = join(folder, 'requests.db')
   const clock = new ManualClock()
   await using server = await startOpenAiServer()
@@ -105,7 +105,7 @@ test('rows wait while another process holds the database, and are written then',
   expect(rowsOf(file)).toHaveLength(1)
 })
 
-test('a database that cannot be opened costs its rows, told and counted, and no request', async () => {
+test('an unopenable database loses rows, is logged and counted, but fails no request', async () => {
   await using server = await startOpenAiServer()
   const gateway = await startGateway(config(server.url, join(folder, 'missing', 'requests.db')))
   expect(await ask(gateway, CHAT)).toContain('choices')

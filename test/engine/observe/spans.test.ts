@@ -75,7 +75,7 @@ binds:
 const by = (spans: readonly ReceivedSpan[], name: string) => spans.find(span => span.name.startsWith(name))!
 
 describe.each(['http', 'grpc'] as const)('over %s', protocol => {
-  test('a root span with the fields of the log, and one for each upstream call', async () => {
+  test('exports a root span with the log fields and one span per upstream call', async () => {
     const rules = `
     randomSampling: true
     attributes: {custom: request.path, http.host: '"elsewhere"', gone: jwt.sub, list: '[1, "a"]', map: '{"n": 2.5}'}
@@ -130,8 +130,8 @@ describe.each(['http', 'grpc'] as const)('over %s', protocol => {
   })
 })
 
-describe('the trace that a request belongs to', () => {
-  test('goes on, whatever its flag, and reaches the log', async () => {
+describe('an incoming trace', () => {
+  test('is continued whatever its sampled flag, and logged', async () => {
     await withTracing('', async ({ get, spans, gateway }) => {
       const sent = await get('/api', { traceparent: `00-${TRACE}-${PARENT}-00`, tracestate: 'vendor=1' })
       const [call, root] = (await spans(1)) as [ReceivedSpan, ReceivedSpan]
@@ -142,7 +142,7 @@ describe('the trace that a request belongs to', () => {
     })
   })
 
-  test('none is begun where nothing says so', async () => {
+  test('is not started without a sampling rule', async () => {
     await withTracing('', async ({ get, spans, gateway }) => {
       expect((await get('/api')).traceparent).toBeUndefined()
       expect(await spans(1)).toEqual([])
@@ -150,7 +150,7 @@ describe('the trace that a request belongs to', () => {
     })
   })
 
-  test('stays as it is when it is not sampled here', async () => {
+  test('is forwarded unchanged when not sampled here', async () => {
     const traceparent = `00-${TRACE}-${PARENT}-01`
     await withTracing('    clientSampling: false', async ({ get, spans }) => {
       expect((await get('/api', { traceparent })).traceparent).toBe(traceparent)
@@ -167,7 +167,7 @@ describe('the trace that a request belongs to', () => {
     `ff-${TRACE}-${PARENT}-01`,
     `00-${TRACE}-${PARENT}-01-more`,
     `00-${TRACE}-${PARENT}-01, 00-${TRACE}-${PARENT}-01`,
-  ])('%s is none', async traceparent => {
+  ])('%s is ignored as invalid', async traceparent => {
     await withTracing('    randomSampling: true', async ({ get, spans }) => {
       const sent = await get('/api', { traceparent, tracestate: 'vendor=1' })
       const [, root] = (await spans(1)) as [ReceivedSpan, ReceivedSpan]
@@ -178,7 +178,7 @@ describe('the trace that a request belongs to', () => {
     })
   })
 
-  test('a version to come is understood as far as it is known', async () => {
+  test('with a future version is parsed as far as known', async () => {
     await withTracing('', async ({ get, spans }) => {
       await get('/api', { traceparent: `cc-${TRACE}-${PARENT}-01-what` })
       expect((await spans(1))[1]).toMatchObject({ traceId: TRACE, parentSpanId: PARENT })
@@ -217,13 +217,13 @@ binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 
     ['randomSampling: true, clientSampling: 0.5', 0.5, false],
     ['clientSampling: 0.5', 0.4, true],
     [`clientSampling: 'request.headers["x-sample"] == "yes"'`, 0, false],
-  ])('%s, of requests with a trace', async (rules, random, expected) => {
+  ])('%s, for requests with a traceparent', async (rules, random, expected) => {
     expect(await sampled(rules, random, { traceparent: `00-${TRACE}-${PARENT}-01` })).toBe(expected)
   })
 })
 
 describe('spans', () => {
-  test('each attempt is a call of its own, and a failure is one', async () => {
+  test('each attempt has its own span, and failures are marked as errors', async () => {
     await withTracing('    randomSampling: true', async ({ get, spans }) => {
       await get('/api/fail')
       const all = await spans(1)
@@ -237,7 +237,7 @@ describe('spans', () => {
     })
   })
 
-  test('a call that the time of the request has ended is one too', async () => {
+  test('a call cancelled by the request timeout is an error', async () => {
     await withTracing('    randomSampling: true', async ({ get, spans }) => {
       await get('/api/slow')
       const [call, root] = (await spans(1)) as [ReceivedSpan, ReceivedSpan]
@@ -247,7 +247,7 @@ describe('spans', () => {
     })
   })
 
-  test('names: what matched, the method alone, or an expression', async () => {
+  test('are named by the matched path, the method alone, or an expression', async () => {
     await withTracing('    randomSampling: true', async ({ get, spans }) => {
       for (const path of ['/direct', '/r/17', '/none']) await get(path)
       expect((await spans(3)).map(span => span.name)).toEqual(['GET /direct', 'GET /r.*', 'GET'])
@@ -264,14 +264,14 @@ describe('spans', () => {
     )
   })
 
-  test('only those that the filter lets through', async () => {
+  test('are exported only if the filter matches', async () => {
     await withTracing('    randomSampling: true\n    filter: response.code >= 400', async ({ get, spans }) => {
       for (const path of ['/direct', '/none', '/api']) await get(path)
       expect((await spans(3)).map(span => span.name)).toEqual(['GET'])
     })
   })
 
-  test('queries of upstream calls stay out: providers take keys there', async () => {
+  test('omit the query of upstream calls, which may hold provider keys', async () => {
     await withTracing('    randomSampling: true', async ({ get, spans }) => {
       await get('/api?key=secret')
       expect(by(await spans(1), 'GET 127').attributes['http.path']).toBe('/api')
@@ -279,7 +279,7 @@ describe('spans', () => {
   })
 })
 
-test('sensitive headers stay redacted where an expression asks for that', async () => {
+test('redacted() hides sensitive headers in attributes', async () => {
   await using receiver = await startReceiver('http')
   const clock = new ManualClock()
   const text = `
@@ -304,7 +304,7 @@ binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 
   expect(receiver.spans[0]?.attributes).toMatchObject({ token: '<redacted>', plain: 'shown', auth: '<redacted>' })
 })
 
-test('each MCP target is a call of its own', async () => {
+test('each MCP target has its own span', async () => {
   const seen: string[] = []
   const answer = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'x', version: '1' } }
   const target = () =>

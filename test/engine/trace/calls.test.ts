@@ -44,7 +44,7 @@ const provider = (name: string, { port }: OpenAiServer, policies = '') =>
 
 const CHAT = { method: 'POST', body: JSON.stringify({ model: 'gpt-4o', messages: [] }) }
 
-test('a failover shows each call with its reason, its policies and how it ended', async () => {
+test('a failover lists each call with its reason, policies and outcome', async () => {
   await using busy = await startOpenAiServer()
   await using good = await startOpenAiServer()
   busy.answer((_req, res) => sendJson(res, 429, { error: { message: 'too many' } }))
@@ -79,7 +79,7 @@ binds: [{port: 8080, listeners: [{routes: [{
   backends: [{host: '${backend}'}],
   policies: {requestMirror: {backend: {host: '${mirror}'}, percentage: 1}}}]}]}]`
 
-test('a mirror that has answered has its end', async () => {
+test('a mirror call ends when the mirror responds', async () => {
   await using upstream = await startUpstream((_req, res) => setTimeout(() => res.end('ok'), 50))
   await using mirror = await startUpstream((_req, res) => res.writeHead(500).end())
   await using gateway = await startGateway(mirrored(upstream.host, mirror.host))
@@ -93,7 +93,7 @@ test('a mirror that has answered has its end', async () => {
   expect(lines).toContain('success 200')
 })
 
-test('a mirror that never answers ends with the request that it copies', async () => {
+test('a mirror call without a response ends with the original request', async () => {
   await using upstream = await startUpstream(echo)
   await using mirror = await startUpstream(() => {})
   await using gateway = await startGateway(mirrored(upstream.host, mirror.host), { clock: new ManualClock() })
@@ -105,7 +105,7 @@ test('a mirror that never answers ends with the request that it copies', async (
   expect(events.at(-1)?.message.type).toBe('requestFinished')
 })
 
-test('another attempt says what was wrong with the one before', async () => {
+test('a retry states why the previous attempt failed', async () => {
   let calls = 0
   await using upstream = await startUpstream((_req, res) => res.writeHead(++calls === 1 ? 503 : 200).end())
   await using gateway = await startGateway(`

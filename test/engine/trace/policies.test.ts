@@ -20,7 +20,7 @@ async function traced(gateway: TestGateway, path: string, headers: Record<string
   return events
 }
 
-test('an authorization tells what each rule said, and where it is written', async () => {
+test('authorization lists the result and config line of every rule', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(`
 gateways: {default: {port: 8080}}
@@ -49,7 +49,7 @@ routes:
   expect(events.at(-1)?.message).toMatchObject({ type: 'requestFinished', status: 403 })
 })
 
-test('snapshots follow the policies that change something; no text that an expression gives is shown', async () => {
+test('snapshots follow only policies that change something, and text results are hidden', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(`
 gateways: {default: {port: 8080}}
@@ -67,7 +67,7 @@ routes:
   expect(JSON.stringify(events)).not.toContain('hunter3')
 })
 
-test('credentials are shown nowhere, wherever the file says that they stand', async () => {
+test('credentials are hidden wherever the config reads them from', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(`
 gateways: {default: {port: 8080}}
@@ -96,7 +96,7 @@ routes:
   expect(shown).toContain('/query?a=1&key=<redacted>&b=2')
 })
 
-test('a switch of protocols shows the response that it begins with', async () => {
+test('a protocol switch shows the response that starts it', async () => {
   await using upstream = await startUpstream(echo)
   upstream.server.on('upgrade', (_req, socket) => {
     socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Own: 1\r\n\r\n')
@@ -123,9 +123,9 @@ test('a switch of protocols shows the response that it begins with', async () =>
 })
 
 test.each([
-  ['before its answer', '/never', /^waiting for /, false],
-  ['while its answer is read whole', '/half', /^preparing the response$/, 200],
-])('a call that the time of the request has ended %s says so', async (_name, path, step, status) => {
+  ['before its response', '/never', /^waiting for /, false],
+  ['while its response is buffered', '/half', /^preparing the response$/, 200],
+])('a call cancelled by the request timeout %s says so', async (_name, path, step, status) => {
   const arrived = Promise.withResolvers<void>()
   await using upstream = await startUpstream((req, res) => {
     arrived.resolve()
@@ -153,7 +153,7 @@ routes:
   expect(events.at(-1)?.message).toMatchObject({ type: 'requestFinished', status: 504, error: 'request timeout' })
 })
 
-test('a call that is made again says which attempt it is', async () => {
+test('a retry shows its attempt number', async () => {
   await using upstream = await startUpstream((_req, res) => res.writeHead(503).end())
   await using gateway = await startGateway(`
 gateways: {default: {port: 8080}}
@@ -166,7 +166,7 @@ routes:
   expect(purposes).toEqual(['backend', 'backend, attempt 2', 'backend, attempt 3'])
 })
 
-test('the policies of the backend are told beside those of the route', async () => {
+test('backend policies are listed along with route policies', async () => {
   await using upstream = await startUpstream(echo)
   await using gateway = await startGateway(`
 gateways: {default: {port: 8080}}

@@ -45,7 +45,7 @@ test.each<[string, string, string, string]>([
     'fewer headers',
   ],
   [
-    'fewer parameters',
+    'fewer query parameters',
     `matches: [{path: {pathPrefix: /v1}, query: [${QUERY}]}]`,
     'matches: [{path: {pathPrefix: /v1}}]',
     'fewer query parameters',
@@ -56,7 +56,7 @@ test.each<[string, string, string, string]>([
   expect({ chosen, tried }).toEqual({ chosen: 'z', tried: [['a', `less specific: ${why}`]] })
 })
 
-test('as specific: the name decides', async () => {
+test('equally specific: the name decides', async () => {
   expect(await misses(['name: b', 'name: a'])).toEqual({
     chosen: 'a',
     tried: [['b', 'as specific, and its name comes later']],
@@ -87,7 +87,7 @@ test('the nearest misses come first', async () => {
   })
 })
 
-test('while others are served, only the nearest of many routes are looked at', async () => {
+test('under load, only the nearest of many routes are examined', async () => {
   const many = (name: string, what: string) => Array.from({ length: 150 }, (_, i) => `name: ${name}-${i}, ${what}`)
   const routes = [
     ...many('host', 'hostnames: [other.test]'),

@@ -13,7 +13,7 @@ async function severities(stub: Stub) {
   )
 }
 
-test('a call without a status, as to a program, has failed only when it says so', async () => {
+test('a call without a status, such as a stdio call, fails only if it reports an error', async () => {
   expect(await severities({})).toEqual(['success'])
   expect(await severities({ unreachable: true })).toEqual(['error'])
 })

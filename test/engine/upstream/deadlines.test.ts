@@ -13,7 +13,7 @@ class Item extends Timed {
   }
 }
 
-test('everything expires at its own time, whatever the order of arming and disarming', () => {
+test('every deadline expires on time, whatever the order of arming and disarming', () => {
   const clock = new StoppedClock()
   const deadlines = new Deadlines(clock)
   const expired: string[] = []
@@ -32,7 +32,7 @@ test('everything expires at its own time, whatever the order of arming and disar
   expect(clock.pending).toBe(0)
 })
 
-test('arming again moves the deadline', () => {
+test('re-arming moves the deadline', () => {
   const clock = new StoppedClock()
   const deadlines = new Deadlines(clock)
   const expired: number[] = []
@@ -46,7 +46,7 @@ test('arming again moves the deadline', () => {
   expect(expired).toEqual([160])
 })
 
-test('an item may arm itself again while it expires', () => {
+test('an item can re-arm itself when it expires', () => {
   const clock = new StoppedClock()
   const deadlines = new Deadlines(clock)
   const expired: number[] = []
@@ -59,7 +59,7 @@ test('an item may arm itself again while it expires', () => {
   expect(expired).toEqual([100, 200, 300])
 })
 
-test('many deadlines of one duration cost one timer', () => {
+test('many deadlines of the same duration use one timer', () => {
   const clock = new StoppedClock()
   const deadlines = new Deadlines(clock)
   for (let i = 0; i < 1000; i++) deadlines.arm(new Item(() => {}), 100)

@@ -25,7 +25,7 @@ function resolverOver(zone: Record<string, LookupAddress[]>) {
 }
 
 describe('several addresses', () => {
-  test('each connection starts at the next one and has the others to fall back on', async () => {
+  test('rotate between connections, with the others as fallback', async () => {
     const { resolver } = resolverOver({ a: [v4('1.1.1.1'), v4('2.2.2.2'), v4('3.3.3.3')] })
     const orders = []
     for (let i = 0; i < 4; i++) orders.push((await resolver.addresses('a')).map(a => a.address[0]).join(''))
@@ -44,15 +44,15 @@ describe('several addresses', () => {
     expect((await resolver.addresses('a')).map(a => a.address).join(' ')).toBe(expected)
   })
 
-  test('a name without an address of the family is not found', async () => {
+  test('a name without an address of the requested family is not found', async () => {
     const { resolver } = resolverOver({ a: [v4('1.1.1.1')] })
     resolver.family = 'V6Only'
     await expect(resolver.addresses('a')).rejects.toMatchObject({ code: 'ENOTFOUND' })
   })
 })
 
-describe('answers', () => {
-  test('are kept for ten seconds, then renewed while the old one serves', async () => {
+describe('DNS answers', () => {
+  test('are cached for ten seconds, then refreshed while the old one is used', async () => {
     const zone = { a: [v4('1.1.1.1')] }
     const { clock, asked, first } = resolverOver(zone)
     await first('a')
@@ -67,7 +67,7 @@ describe('answers', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('outlive a resolver that fails, but only for a minute', async () => {
+  test('outlive a failing resolver for at most a minute', async () => {
     const zone: Record<string, LookupAddress[]> = { a: [v4('1.1.1.1')] }
     const { clock, first } = resolverOver(zone)
     await first('a')
@@ -78,13 +78,13 @@ describe('answers', () => {
     await expect(first('a')).rejects.toMatchObject({ code: 'ENOTFOUND' })
   })
 
-  test('many connections at once ask once', async () => {
+  test('are shared by concurrent connections', async () => {
     const { asked, first } = resolverOver({ a: [v4('1.1.1.1')] })
     await Promise.all([first('a'), first('a'), first('a')])
     expect(asked).toEqual(['a'])
   })
 
-  test('a failure is not kept', async () => {
+  test('are not cached when the lookup failed', async () => {
     const zone: Record<string, LookupAddress[]> = {}
     const { first } = resolverOver(zone)
     await expect(first('a')).rejects.toThrow('not found')
@@ -92,7 +92,7 @@ describe('answers', () => {
     expect(await first('a')).toBe('1.1.1.1')
   })
 
-  test('of many names do not pile up', async () => {
+  test('do not accumulate for many names', async () => {
     const zone = Object.fromEntries(Array.from({ length: 1025 }, (_, i) => [`n${i}`, [v4('1.1.1.1')]]))
     const { asked, first } = resolverOver(zone)
     for (const name of Object.keys(zone)) await first(name)
@@ -103,15 +103,15 @@ describe('answers', () => {
   })
 })
 
-describe('addresses that a target does not permit', () => {
-  test('are left out, and none left is a refusal', async () => {
+describe('addresses that the target does not permit', () => {
+  test('are filtered out, and the lookup fails when none is left', async () => {
     const { resolver } = resolverOver({ a: [v4('127.0.0.1'), v4('9.9.9.9')], b: [v4('127.0.0.1')] })
     const permits = (address: string) => address !== '127.0.0.1'
     expect((await resolver.addresses('a', permits)).map(a => a.address)).toEqual(['9.9.9.9'])
     await expect(resolver.addresses('b', permits)).rejects.toBeInstanceOf(GatewayError)
   })
 
-  test('a name that points elsewhere the second time is checked the second time', async () => {
+  test('are checked again after the name resolves differently', async () => {
     const zone = { a: [v4('9.9.9.9')] }
     const { clock, resolver } = resolverOver(zone)
     const permits = (address: string) => address !== '127.0.0.1'

@@ -37,7 +37,7 @@ const answer = (stream: ServerHttp2Stream, text: string): void => {
   stream.end(text)
 }
 
-test('what is under way is finished, the next call goes over a new connection', async () => {
+test('a call in flight completes, and the next one uses a new connection', async () => {
   let finish: () => void = () => {}
   const gateway = await start((stream, connection, path) => {
     if (path !== '/slow') answer(stream, `connection ${connection}`)
@@ -55,7 +55,7 @@ test('what is under way is finished, the next call goes over a new connection', 
   expect(await slow.text()).toBe('begun finished')
 })
 
-test.each(['GET', 'POST'])('a %s that it has not looked at is sent again', async method => {
+test.each(['GET', 'POST'])('a %s with a refused stream is retried', async method => {
   let refused = 0
   const gateway = await start(stream => {
     if (refused++ === 0) stream.close(constants.NGHTTP2_REFUSED_STREAM)
@@ -66,9 +66,9 @@ test.each(['GET', 'POST'])('a %s that it has not looked at is sent again', async
 })
 
 test.each([
-  ['before its reply', undefined],
-  ['in its reply', 'half'],
-])('a reset of the stream %s fails this call only', async (_name, part) => {
+  ['before the response', undefined],
+  ['during the response', 'half'],
+])('a stream reset %s fails only that call', async (_name, part) => {
   let finish: () => void = () => {}
   const gateway = await start((stream, connection, path) => {
     if (path === '/other') {
@@ -90,7 +90,7 @@ test.each([
   expect(await other.text()).toBe('other finished')
 })
 
-test('a reply that is cut off without an error is not complete', async () => {
+test('a response cut off without an error is not complete', async () => {
   const gateway = await start((stream, connection, path) => {
     if (path !== '/cut') answer(stream, `connection ${connection}`)
     else {
@@ -102,7 +102,7 @@ test('a reply that is cut off without an error is not complete', async () => {
   expect(await ask(gateway, '/')).toBe('200 connection 0')
 })
 
-test('a connection that breaks fails all calls on it, and no other', async () => {
+test('a broken connection fails all of its calls and no others', async () => {
   const open: ServerHttp2Stream[] = []
   const gateway = await start((stream, connection, path) => {
     if (path === '/open') open.push(stream)
@@ -115,7 +115,7 @@ test('a connection that breaks fails all calls on it, and no other', async () =>
   expect(await ask(gateway, '/')).toBe('200 connection 1')
 })
 
-test('a body whose chunks arrive one by one', async () => {
+test('passes a body arriving one chunk at a time', async () => {
   let received = ''
   const gateway = await start(stream => {
     stream.on('data', chunk => {

@@ -28,7 +28,7 @@ async function serve(handle: http.RequestListener): Promise<number> {
   return (server.address() as AddressInfo).port
 }
 
-test('bytes that nobody asked for never answer the next request', async () => {
+test('unsolicited bytes are never taken as the next response', async () => {
   const poison = 'HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\npoison'
   const peer = await startPeer(({ socket }) => socket.write(OK))
   const transport = open()
@@ -40,7 +40,7 @@ test('bytes that nobody asked for never answer the next request', async () => {
   expect(peer.connections).toHaveLength(20)
 })
 
-test('bytes that have arrived when the next request is about to go out close the connection first', async () => {
+test('unsolicited bytes seen before the next request close the connection', async () => {
   const peer = await startPeer(({ socket }) => socket.write(OK))
   const transport = open()
   await exchange(transport, targetOf(peer.port), requestOf())
@@ -57,7 +57,7 @@ test('bytes that have arrived when the next request is about to go out close the
 
 test.each([
   [
-    'a reply with two framings',
+    'a response with conflicting framing',
     'HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
     false,
   ],
@@ -72,7 +72,7 @@ test.each([
   await peer.connections[0]?.closed
 })
 
-test('an unused connection is closed in time, or earlier when the server says so', async () => {
+test('an idle connection closes after its timeout, or earlier if the server’s keep-alive says so', async () => {
   const clock = new StoppedClock()
   const plain = await startPeer(({ socket }) => socket.write(OK))
   const hinting = await startPeer(({ socket }) =>
@@ -91,7 +91,7 @@ test('an unused connection is closed in time, or earlier when the server says so
   expect(clock.pending).toBe(0)
 })
 
-test('no more connections are kept than allowed', async () => {
+test('keeps no more idle connections than allowed', async () => {
   const held: (() => void)[] = []
   const peer = await startPeer(({ socket }) => {
     held.push(() => socket.write(OK))
@@ -106,14 +106,14 @@ test('no more connections are kept than allowed', async () => {
   expect(peer.connections).toHaveLength(8)
 })
 
-test('targets with different keys share nothing', async () => {
+test('targets with different keys share no connection', async () => {
   const peer = await startPeer(({ socket }) => socket.write(OK))
   const transport = open()
   for (const key of ['a', 'b', 'a', 'b']) await exchange(transport, targetOf(peer.port, { key }), requestOf())
   expect(peer.connections).toHaveLength(2)
 })
 
-test('an answer that comes before the body has gone out is delivered, and the connection is not kept', async () => {
+test('an early response is delivered, and its connection is not reused', async () => {
   const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 413 No\r\ncontent-length: 2\r\n\r\nno'))
   const body = new Readable({ read() {} })
   body.push('start')
@@ -127,7 +127,7 @@ test('an answer that comes before the body has gone out is delivered, and the co
 test.each([
   ['shorter', 'abc'],
   ['longer', 'abcdefgh'],
-])('a streamed body that is %s than announced is not completed', async (_name, text) => {
+])('a streamed body %s than announced fails the request', async (_name, text) => {
   const peer = await startPeer()
   const outcome = await exchange(
     open(),
@@ -146,16 +146,16 @@ test.each([
   ['an empty authority', { authority: '' }],
   ['a name with a colon', { fields: ['a:b', 'c'] }],
   ['a value with a bare LF', { fields: ['a', 'b\nc: d'] }],
-  ['a value whose character is a line break as a byte', { fields: ['a', 'b\u010ac: d'] }],
-  ['two lengths', { body: Readable.from(['x']), fields: ['content-length', '1', 'content-length', '1'] }],
-])('%s is not sent', async (_name, more) => {
+  ['a value with a character whose low byte is a line break', { fields: ['a', 'b\u010ac: d'] }],
+  ['two content-lengths', { body: Readable.from(['x']), fields: ['content-length', '1', 'content-length', '1'] }],
+])('%s fails the call before anything is sent', async (_name, more) => {
   const peer = await startPeer(({ socket }) => socket.write(OK))
   const outcome = await exchange(open(), targetOf(peer.port), requestOf(more))
   expect(outcome.error).toMatchObject({ code: 'upstreamFailed', details: { retryable: false } })
   expect(peer.connections).toEqual([])
 })
 
-test('a body that has gone before the call starts fails it', async () => {
+test('a body destroyed before the call fails it', async () => {
   const peer = await startPeer()
   const body = new Readable({ read() {} })
   body.destroy()
@@ -165,7 +165,7 @@ test('a body that has gone before the call starts fails it', async () => {
 })
 
 test.each(['kept', 'given back at once', 'given back later'])(
-  'large bodies keep their bytes when their memory is %s',
+  'large bodies stay intact when their buffers are %s',
   async use => {
     const sizes = [1, 5000, 40_000, 70_000, 3_000_000]
     const block = Buffer.alloc(3_000_000)
@@ -217,7 +217,7 @@ test.each(['kept', 'given back at once', 'given back later'])(
   },
 )
 
-test('a receiver that throws ends its call as an internal error and harms no other', async () => {
+test('a receiver that throws fails its own call with an internal error and no other', async () => {
   const peer = await startPeer(({ socket }) => socket.write(OK))
   const transport = open()
   const outcome = await new Promise<Error>(resolve =>
@@ -233,7 +233,7 @@ test('a receiver that throws ends its call as an internal error and harms no oth
   expect((await exchange(transport, targetOf(peer.port), requestOf())).body).toBe('ok')
 })
 
-test('after close nothing is sent', async () => {
+test('nothing is sent after close', async () => {
   const peer = await startPeer(({ socket }) => socket.write(OK))
   const transport = open()
   await exchange(transport, targetOf(peer.port), requestOf())

@@ -40,7 +40,7 @@ async function serve(
 const fixture = (name: string): Promise<string> => readFile(join(import.meta.dirname, 'fixtures', name), 'utf8')
 
 describe('HTTP/1.1', () => {
-  test('a request goes out as given and the reply comes back with every field in place', async () => {
+  test('sends the request as given and returns the response with all headers in order', async () => {
     const peer = await startPeer(({ socket }) =>
       socket.write(
         'HTTP/1.1 200 Fine\r\nDate: today\r\nSet-Cookie: a=1\r\nSet-Cookie: b=2\r\nX-Latin: \xe9\r\n' +
@@ -81,7 +81,7 @@ describe('HTTP/1.1', () => {
     ['a body that ends with the connection', 'HTTP/1.0 200 OK\r\n\r\nabcde', 'abcde'],
     ['an empty body', 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n', ''],
     ['204', 'HTTP/1.1 204 No Content\r\n\r\n', ''],
-    ['304 with the length of what it does not send', 'HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n', ''],
+    ['304 with a content-length', 'HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n', ''],
     ['an early hint first', `HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n${OK}`, 'ok'],
   ])('%s', async (_name, text, body) => {
     const peer = await startPeer(({ socket }) => {
@@ -94,7 +94,7 @@ describe('HTTP/1.1', () => {
     expect(reply.headers).not.toContain('transfer-encoding')
   })
 
-  test('every split of a reply gives the same reply', async () => {
+  test('any split of a response yields the same result', async () => {
     const text = 'HTTP/1.1 200 OK\r\nx: 1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nx-end: 1\r\n\r\n'
     let at = 0
     const peer = await startPeer(({ socket }) => {
@@ -110,13 +110,13 @@ describe('HTTP/1.1', () => {
     }
   })
 
-  test('HEAD ends at the head', async () => {
+  test('a HEAD response ends after its headers', async () => {
     const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 900\r\n\r\n'))
     const reply = await exchange(open(), targetOf(peer.port), requestOf({ method: 'HEAD' }))
     expect(reply).toMatchObject({ status: 200, headers: ['content-length', '900'], body: '' })
   })
 
-  test('a buffered body carries its own length, whatever the list says', async () => {
+  test('a buffered body sets its own content-length, overriding the headers', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     await exchange(
       open(),
@@ -133,7 +133,7 @@ describe('HTTP/1.1', () => {
     expect(received.endsWith('\r\n\r\nhello')).toBe(true)
   })
 
-  test('POST without a body says so', async () => {
+  test('POST without a body sends content-length: 0', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     await exchange(open(), targetOf(peer.port), requestOf({ method: 'POST' }))
     expect(peer.connections[0]?.received).toMatch(/content-length: 0\r\n/i)
@@ -141,8 +141,8 @@ describe('HTTP/1.1', () => {
 
   test.each([
     ['in chunks', [], 'chunked'],
-    ['with the length that the client gave', ['Content-Length', '6'], '6'],
-  ])('a streamed body goes out %s', async (_name, fields, framing) => {
+    ['with the content-length from the client', ['Content-Length', '6'], '6'],
+  ])('a streamed body is sent %s', async (_name, fields, framing) => {
     const server = http.createServer(async (request, response) => {
       response.end(
         `${request.headers['transfer-encoding'] ?? request.headers['content-length']} ${await drain(request)}`,
@@ -157,7 +157,7 @@ describe('HTTP/1.1', () => {
     expect(reply.body).toBe(`${framing} abcdef`)
   })
 
-  test('a streamed body that breaks off fails the call and closes the connection', async () => {
+  test('an aborted request body fails the call and closes the connection', async () => {
     const peer = await startPeer()
     const body = new Readable({ read() {} })
     const outcome = exchange(open(), targetOf(peer.port), requestOf({ method: 'POST', body }))
@@ -170,7 +170,7 @@ describe('HTTP/1.1', () => {
     expect(connection.received.endsWith('0\r\n\r\n')).toBe(false)
   })
 
-  test('100 MB to a slow reader pass through bounded memory, byte for byte', async () => {
+  test('streams 100 MB to a slow reader in bounded memory, byte for byte', async () => {
     const block = Buffer.alloc(1 << 20, 'gateway')
     let written = 0
     let taken = 0
@@ -220,7 +220,7 @@ describe('HTTP/1.1', () => {
     expect(underWay).toBeLessThan(4 << 20)
   })
 
-  test('a full receiver stops the sender, and the sender goes on when there is room', async () => {
+  test('a paused receiver stops the sender until it resumes', async () => {
     let written = 0
     const server = http.createServer((_request, response) => {
       const block = Buffer.alloc(65_536)
@@ -264,7 +264,7 @@ describe('HTTP/1.1', () => {
     expect(taken).toBe(64 << 20)
   })
 
-  test('a slow server stops the reading of the request body', async () => {
+  test('a slow server pauses reading of the request body', async () => {
     const held = Promise.withResolvers<void>()
     const server = http.createServer(async (request, response) => {
       await held.promise
@@ -289,7 +289,7 @@ describe('HTTP/1.1', () => {
     expect((await outcome).body).toBe(String(made))
   })
 
-  test('connections are kept and the last used one is taken first', async () => {
+  test('connections are reused, the most recently used first', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     const transport = open()
     for (let i = 0; i < 5; i++) expect((await exchange(transport, targetOf(peer.port), requestOf())).body).toBe('ok')
@@ -300,7 +300,7 @@ describe('HTTP/1.1', () => {
     expect(peer.connections).toHaveLength(3)
   })
 
-  test('a connection that the server closes is not used again', async () => {
+  test('a connection closed by the server is not reused', async () => {
     const peer = await startPeer(({ socket }, _n) =>
       socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 2\r\n\r\nok'),
     )
@@ -309,7 +309,7 @@ describe('HTTP/1.1', () => {
     expect(peer.connections).toHaveLength(3)
   })
 
-  test('an idempotent request outlives a connection that was given up meanwhile', async () => {
+  test('an idempotent request is retried when its reused connection turns out closed', async () => {
     const peer = await startPeer(({ socket }, n) => {
       if (n === 1) socket.write(OK)
       else socket.resetAndDestroy()
@@ -322,7 +322,7 @@ describe('HTTP/1.1', () => {
     await peer.connections[1]?.closed
   })
 
-  test('another request is not sent twice', async () => {
+  test('a non-idempotent request is not sent twice', async () => {
     const peer = await startPeer(({ socket }, n) => {
       if (n === 1) socket.write(OK)
       else socket.resetAndDestroy()
@@ -334,7 +334,7 @@ describe('HTTP/1.1', () => {
     expect(peer.connections).toHaveLength(1)
   })
 
-  test('refused, reset and cut replies fail with their registered answer', async () => {
+  test('refused, reset and truncated responses fail with their registered errors', async () => {
     const refused = await exchange(open(), targetOf(1), requestOf())
     expect(refused.error).toMatchObject({
       code: 'upstreamFailed',
@@ -355,12 +355,12 @@ describe('HTTP/1.1', () => {
     expect(outcome.error).toMatchObject({ code: 'upstreamFailed' })
   })
 
-  test('a name that does not resolve', async () => {
+  test('a name that does not resolve fails with dnsFailed', async () => {
     const outcome = await exchange(open(), targetOf(80, { host: 'nowhere.invalid', named: true }), requestOf())
     expect(outcome.error).toMatchObject({ code: 'dnsFailed', status: 503, details: { retryable: true } })
   })
 
-  test('a server that does not answer in time', async () => {
+  test('a server that misses the timeout fails the call', async () => {
     const clock = new StoppedClock()
     const peer = await startPeer()
     const outcome = exchange(open(clock), targetOf(peer.port), requestOf({ timeout: 300 }))
@@ -372,7 +372,7 @@ describe('HTTP/1.1', () => {
     await connection.closed
   })
 
-  test('the timeout ends with the head', async () => {
+  test('the timeout covers the response only up to its headers', async () => {
     const clock = new StoppedClock()
     const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n'))
     const head = Promise.withResolvers<void>()
@@ -385,7 +385,7 @@ describe('HTTP/1.1', () => {
     expect(await outcome).toMatchObject({ status: 200, body: 'ok', cut: false })
   })
 
-  test('a handshake that never ends', async () => {
+  test('a TLS handshake that never completes fails the call', async () => {
     const clock = new StoppedClock()
     const peer = await startPeer()
     const outcome = exchange(
@@ -399,28 +399,31 @@ describe('HTTP/1.1', () => {
     await connection.closed
   })
 
-  test.each(['before the head', 'in the body'])('cancel %s closes the connection and says nothing more', async when => {
-    const peer = await startPeer(({ socket }) => {
-      if (when === 'in the body') socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc')
-    })
-    let heard = 0
-    const head = Promise.withResolvers<void>()
-    const call = open().dispatch(
-      targetOf(peer.port),
-      requestOf(),
-      recorder(() => heard++, { head: head.resolve }),
-    )
-    const connection = await peer.nth(0)
-    await connection.request()
-    if (when === 'in the body') await head.promise
-    call.cancel()
-    call.cancel()
-    await connection.closed
-    await new Promise(setImmediate)
-    expect(heard).toBe(0)
-  })
+  test.each(['before the head', 'in the body'])(
+    'cancelling %s closes the connection and emits nothing more',
+    async when => {
+      const peer = await startPeer(({ socket }) => {
+        if (when === 'in the body') socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nabc')
+      })
+      let heard = 0
+      const head = Promise.withResolvers<void>()
+      const call = open().dispatch(
+        targetOf(peer.port),
+        requestOf(),
+        recorder(() => heard++, { head: head.resolve }),
+      )
+      const connection = await peer.nth(0)
+      await connection.request()
+      if (when === 'in the body') await head.promise
+      call.cancel()
+      call.cancel()
+      await connection.closed
+      await new Promise(setImmediate)
+      expect(heard).toBe(0)
+    },
+  )
 
-  test('cancel while the connection is being made', async () => {
+  test('cancelling while connecting emits nothing and sends no request', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     let heard = 0
     const transport = open()
@@ -436,7 +439,7 @@ describe('HTTP/1.1', () => {
     expect(peer.connections.flatMap(connection => connection.heads())).toHaveLength(1)
   })
 
-  test('a header that cannot be sent fails the call, and only after dispatch has returned', async () => {
+  test('an invalid header fails the call, but only after dispatch has returned', async () => {
     const peer = await startPeer(({ socket }) => socket.write(OK))
     let returned = false
     const outcome = new Promise<Outcome>(resolve => {
@@ -454,7 +457,7 @@ describe('HTTP/1.1', () => {
     expect(peer.connections.flatMap(connection => connection.heads())).toEqual([])
   })
 
-  test('closing fails what is still under way', async () => {
+  test('closing the transport fails calls in flight', async () => {
     const peer = await startPeer()
     const transport = createTransport({ clock: new StoppedClock() })
     const outcome = exchange(transport, targetOf(peer.port), requestOf())
@@ -468,7 +471,7 @@ describe('HTTP/1.1', () => {
   describe('upgrade', () => {
     const websocket = { upgrade: 'websocket', fields: ['Sec-WebSocket-Key', 'abc'] }
 
-    test('hands over the socket with the bytes that came along', async () => {
+    test('hands over the socket with the bytes already received', async () => {
       const peer = await startPeer(({ socket }) => {
         socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nfirst')
         socket.on('data', text => socket.write(text))
@@ -487,7 +490,7 @@ describe('HTTP/1.1', () => {
       expect(text).toBe('firstecho')
     })
 
-    test('a server that refuses answers normally', async () => {
+    test('a server that declines returns a normal response', async () => {
       const peer = await startPeer(({ socket }) => socket.write('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'))
       expect(await exchange(open(), targetOf(peer.port), requestOf(websocket))).toMatchObject({
         status: 403,
@@ -495,7 +498,7 @@ describe('HTTP/1.1', () => {
       })
     })
 
-    test('a switch that nobody asked for is a failure', async () => {
+    test('an unsolicited protocol switch fails the call', async () => {
       const peer = await startPeer(({ socket }) =>
         socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n'),
       )
@@ -505,7 +508,7 @@ describe('HTTP/1.1', () => {
     })
   })
 
-  test('a Unix socket', async () => {
+  test('connects to a Unix socket', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'upstream-'))
     onTestFinished(() => rm(folder, { recursive: true }))
     const path = join(folder, 'socket')
@@ -564,19 +567,19 @@ describe('HTTP/1.1', () => {
     })
 
     test.each([
-      ['an unknown authority', { servername: 'upstream.test' }],
+      ['an unknown CA', { servername: 'upstream.test' }],
       ['another name', { ca, servername: 'other.test' }],
       ['the address instead of a name', { ca }],
       ['no accepted identity', { ca, servername: 'upstream.test', subjectAltNames: ['spiffe://test/other'] }],
-      ['a chain that fails although the name does not matter', { insecureSkipVerify: 'Hostname' as const }],
-      ['a key that cannot be read', { ca, cert: 'nonsense', key: 'nonsense' }],
+      ['an invalid chain even without name verification', { insecureSkipVerify: 'Hostname' as const }],
+      ['an unreadable key', { ca, cert: 'nonsense', key: 'nonsense' }],
     ])('refuses %s', async (_name, options) => {
       const target = (await secured())(options)
       const outcome = await exchange(open(), target, requestOf())
       expect(outcome.error).toMatchObject({ code: 'upstreamFailed' })
     })
 
-    test('large bodies keep their bytes', async () => {
+    test('large bodies stay intact', async () => {
       const block = Buffer.alloc(3 << 20, 'secret')
       const server = (await import('node:https')).createServer({ cert, key }, async (request, response) => {
         expect((await drain(request)).length).toBe(block.length)
@@ -638,7 +641,7 @@ describe('HTTP/2', () => {
     expect(sessions()).toBe(1)
   })
 
-  test('cancel ends the stream and leaves the connection', async () => {
+  test('cancelling ends the stream but keeps the connection', async () => {
     const ended = Promise.withResolvers<void>()
     const { port, sessions } = await h2c((stream, headers) => {
       stream.on('error', () => {})
@@ -661,7 +664,7 @@ describe('HTTP/2', () => {
     expect(sessions()).toBe(1)
   })
 
-  test('over TLS as ALPN agrees', async () => {
+  test('is negotiated through ALPN over TLS', async () => {
     const [ca, cert, key] = (await Promise.all(['ca.pem', 'server.pem', 'server.key'].map(fixture))) as [
       string,
       string,

@@ -5,7 +5,7 @@ import type { AskAll } from '../../../src/engine/workers/ask-all.ts'
 import type { Orders } from '../../../src/engine/workers/protocol.ts'
 import { ManualClock } from '../manual-clock.ts'
 
-test('a worker that does not answer is named, and hides no other', async () => {
+test('an unresponsive worker is named without hiding the others', async () => {
   const work = { requests: { requests: [], total: 1005 }, connections: [], sessions: [] }
   const answer = [{ thread: 'worker', workload: { Timeout: 2 }, ...work }]
   const workers = [
@@ -24,7 +24,7 @@ test('a worker that does not answer is named, and hides no other', async () => {
   expect(report.more).toEqual({ requests: 5 })
 })
 
-test('a profile that fails says so at once, whatever the workers do', async () => {
+test('a failing profile reports the error at once, whatever the workers do', async () => {
   class BrokenClock extends ManualClock {
     override after(): never {
       throw new Error('no time')

@@ -40,13 +40,13 @@ function pass(seconds: number, ...turning: readonly ManualClock[]): void {
   }
 }
 
-test('workers that turn are left alone, for an hour', () => {
+test('responsive workers are left alone for an hour', () => {
   pass(3600, beating(0), beating(1))
   expect(heard).toEqual([])
   expect(workers.map(responds)).toEqual([true, true])
 })
 
-test('one that hangs is told of once, and then ended; the other one is not', () => {
+test('a hung worker is reported once, then terminated; the other one is not', () => {
   const [first, second] = [beating(0), beating(1)]
   pass(10, first, second)
   pass(5, second)
@@ -58,7 +58,7 @@ test('one that hangs is told of once, and then ended; the other one is not', () 
   expect(heard).toEqual(['0 silent for 5000', '0 lost after 30000'])
 })
 
-test('one that comes back in time is told of again, and stays', () => {
+test('a worker that recovers in time is reported again and kept', () => {
   const [first, second] = [beating(0), beating(1)]
   pass(1, first, second)
   pass(12, second)
@@ -67,7 +67,7 @@ test('one that comes back in time is told of again, and stays', () => {
   expect(workers.map(responds)).toEqual([true, true])
 })
 
-test('hiccups are not told of', () => {
+test('short stalls are not reported', () => {
   const [first, second] = [beating(0), beating(1)]
   for (let i = 0; i < 20; i++) {
     pass(4, second)
@@ -76,7 +76,7 @@ test('hiccups are not told of', () => {
   expect(heard).toEqual([])
 })
 
-test('a sign of life that is no beat counts as well', () => {
+test('any message from a worker counts as a heartbeat', () => {
   const second = beating(1)
   for (let i = 0; i < 20; i++) {
     pass(4, second)
@@ -85,7 +85,7 @@ test('a sign of life that is no beat counts as well', () => {
   expect(heard).toEqual([])
 })
 
-test('one that compiles is given minutes, but nobody waits for it', () => {
+test('a compiling worker gets minutes, but counts as unresponsive meanwhile', () => {
   const second = beating(1)
   workers[0]!.compiling = true
   pass(290, second)
@@ -95,13 +95,13 @@ test('one that compiles is given minutes, but nobody waits for it', () => {
   expect(heard).toEqual(['0 lost after 300000'])
 })
 
-test('one that was not welcomed does not beat yet', () => {
+test('a worker that is still starting is not expected to send heartbeats', () => {
   workers[0]!.welcomed = false
   pass(600, beating(1))
   expect(heard).toEqual([])
 })
 
-test('one that takes the place of another begins anew', () => {
+test('a replacement worker starts with a fresh heartbeat', () => {
   const second = beating(1)
   pass(29, second)
   workers[0] = workerOf(0)
@@ -109,7 +109,7 @@ test('one that takes the place of another begins anew', () => {
   expect(heard).toEqual(['0 silent for 5000'])
 })
 
-test('nothing is left of it when it is stopped', () => {
+test('leaves no timer behind when stopped', () => {
   heartbeats.stop()
   expect(clock.pending).toBe(0)
 })

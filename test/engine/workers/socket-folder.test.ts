@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSocketFolder, removeStaleFolders } from '../../../src/engine/workers/socket-folder.ts'
 
-test('only the folders of processes that were killed go', async () => {
+test('removes only the socket folders of killed processes', async () => {
   const parent = mkdtempSync(join(tmpdir(), 'folders-'))
   onTestFinished(() => rmSync(parent, { recursive: true }))
   // A process that leaves its sockets behind, and is no more.

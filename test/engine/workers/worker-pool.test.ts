@@ -45,11 +45,11 @@ async function whenItStops(what: string, clock: Clock = systemClock, turn: () =>
   return { heard, answer: await answer }
 }
 
-describe('a worker that ends by itself is replaced, and what it said before is heard', () => {
+describe('a worker that exits unexpectedly is replaced, and its last message is delivered', () => {
   test.each([
     ['an exception', 'throw new TypeError("broken")', 'TypeError: broken'],
-    ['a promise that nobody awaits', 'Promise.reject(new TypeError("broken"))', 'TypeError: broken'],
-    ['something else that is thrown', 'throw "broken"', 'broken'],
+    ['an unhandled rejection', 'Promise.reject(new TypeError("broken"))', 'TypeError: broken'],
+    ['a thrown string', 'throw "broken"', 'broken'],
     ['an exit', 'process.exit(7)', 'exit code 7'],
   ])('%s', async (_, what, reason) => {
     expect(await whenItStops(what)).toEqual({
@@ -59,7 +59,7 @@ describe('a worker that ends by itself is replaced, and what it said before is h
   })
 })
 
-test('a worker that hangs is told of, ended and replaced', async () => {
+test('a hung worker is reported, terminated and replaced', async () => {
   const clock = new ManualClock()
   expect(await whenItStops('for (;;) {}', clock, () => clock.advance(1000))).toEqual({
     heard: ['last words', 'silent for 5s', 'lost: it hung for 30s'],

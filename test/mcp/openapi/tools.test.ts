@@ -19,7 +19,7 @@ const bodyOf = (tool: JsonObject | undefined) =>
 const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` })
 const kindsOf = (document: JsonObject) => toolsOf(document).remarks.map(({ kind }) => kind)
 
-test('schemas that refer to one another stand in $defs', () => {
+test('mutually recursive schemas use $defs', () => {
   const schemas = { A: { properties: { b: ref('B') } }, B: { properties: { a: ref('A'), 'a/b': ref('A') } } }
   const [tool] = toolsOf(documentOf({ one: ref('A') }, schemas)).tools
   expect(bodyOf(tool)).toEqual({
@@ -28,7 +28,7 @@ test('schemas that refer to one another stand in $defs', () => {
   expect(tool).toMatchObject({ inputSchema: { $defs: { A: { properties: { b: { properties: {} } } } } } })
 })
 
-test('schemas that grow beyond measure written out are referred to', () => {
+test('schemas that would explode when expanded use references', () => {
   const schemas: Record<string, unknown> = { L0: { type: 'string' } }
   for (let i = 1; i <= 40; i++) schemas[`L${i}`] = { allOf: [ref(`L${i - 1}`), ref(`L${i - 1}`), ref(`L${i - 1}`)] }
   const { tools, remarks } = toolsOf(documentOf({ laughs: ref('L40') }, schemas))
@@ -36,7 +36,7 @@ test('schemas that grow beyond measure written out are referred to', () => {
   expect(remarks).toEqual([])
 })
 
-test('documents that are huge together lose schemas, not tools', () => {
+test('documents too large in total lose schemas, but no tools', () => {
   const schemas = { Big: { enum: Array.from({ length: 20_000 }, (_, i) => i) } }
   const bodies = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`op${i}`, ref('Big')]))
   const { tools, remarks } = toolsOf(documentOf(bodies, schemas))
@@ -46,7 +46,7 @@ test('documents that are huge together lose schemas, not tools', () => {
   expect(remarks.map(({ message }) => message)).toEqual([expect.stringMatching(/too large in total/)])
 })
 
-test('schemas that nest without end allow anything from some depth on', () => {
+test('deeply nested schemas accept anything below a certain depth', () => {
   let schema: JsonObject = { type: 'string' }
   for (let i = 0; i < 5000; i++) schema = { items: schema }
   expect(JSON.stringify(toolsOf(documentOf({ deep: schema })).tools).length).toBeLessThan(2000)
@@ -55,7 +55,7 @@ test('schemas that nest without end allow anything from some depth on', () => {
   expect(JSON.stringify(toolsOf(documentOf({ deep: { default: value } })).tools).length).toBeLessThan(2000)
 })
 
-test('references stay within the document and within its own members', () => {
+test('references cannot leave the document or its own members', () => {
   const refs = ['https://evil.example.com/x.json', 'other.yaml#/A', '#/__proto__/x', '#/constructor', '#/a/%zz', '#/no']
   const { tools, remarks } = toolsOf(documentOf(Object.fromEntries(refs.map(($ref, i) => [`op${i}`, { $ref }]))))
   expect(tools.map(bodyOf)).toEqual(refs.map(() => ({})))
@@ -63,7 +63,7 @@ test('references stay within the document and within its own members', () => {
   expect(kindsOf(documentOf({ a: ref('A') }, { A: ref('B'), B: ref('A') }))).toEqual([])
 })
 
-test('names are what clients take, and each once', () => {
+test('tool names are valid and unique', () => {
   const paths = {
     '/a/{id}': { get: { parameters: [{ name: 'id', in: 'path' }] }, post: { operationId: 'x y' } },
     '/b': { get: { operationId: 'same' }, post: { operationId: 'same' } },
@@ -80,7 +80,7 @@ test('names are what clients take, and each once', () => {
   ])
 })
 
-test('the path of the server stands in front, unless another is given', () => {
+test('paths are prefixed with the server’s path unless another one is set', () => {
   const operation = { get: { operationId: 'a' } }
   const pathOf = (url: unknown, base?: string) =>
     toolsOf({ paths: { '/a': operation }, servers: [{ url }] }, base).operations.get('a')?.path
@@ -92,7 +92,7 @@ test('the path of the server stands in front, unless another is given', () => {
   expect(pathOf('/v1', '/')).toBe('/a')
 })
 
-test('what is no OpenAPI 3 document is refused', () => {
+test('rejects documents that are not OpenAPI 3', () => {
   const problem = (text: string) => (readDocument(text) as { problem?: string }).problem
   expect(problem('{"swagger":"2.0","paths":{}}')).toMatch(/Swagger 2.0/)
   expect(problem('[]')).toMatch(/neither JSON nor YAML/)

@@ -39,7 +39,7 @@ async function echoed(response: Response) {
   return { url, body, all: (name: string) => fields.filter(([each]) => each === name).map(([, value]) => value) }
 }
 
-test('the service hears what the request is', async () => {
+test('the service gets the attributes of the request', async () => {
   await using at = await start(
     () => OK,
     'protocol: {grpc: {context: {tenant: acme}, metadata: {caller: \'{"path": request.path, "n": 2}\'}}}',
@@ -62,7 +62,7 @@ test('the service hears what the request is', async () => {
   expect(caller).toMatchObject({ path: { stringValue: '/a' }, n: { numberValue: 2 } })
 })
 
-test('no two requests have one id, whichever gateway asks', async () => {
+test('request ids are unique, even across gateways', async () => {
   const ids: string[] = []
   for (let i = 0; i < 2; i++) {
     await using at = await start(() => OK)
@@ -73,13 +73,13 @@ test('no two requests have one id, whichever gateway asks', async () => {
   expect(ids[0]).not.toBe(ids[1])
 })
 
-test('repeated fields are one text, and only those that the file names are sent', async () => {
+test('joins repeated headers and sends only the configured ones', async () => {
   await using at = await start(() => OK, 'includeRequestHeaders: [X-One, connection, host]')
   await sendRepeated(at.url, { 'x-one': ['a', 'c'], 'x-two': 'b' })
   expect(at.service.asked[0].attributes.request.http.headers).toEqual({ 'x-one': 'a, c' })
 })
 
-test('what the service adds, takes away and writes', async () => {
+test('applies the headers, query parameters and metadata set or removed by the service', async () => {
   await using at = await start(
     () => ({
       ...OK,
@@ -116,7 +116,7 @@ test('what the service adds, takes away and writes', async () => {
   )
 })
 
-test('a refusal is the service’s own answer', async () => {
+test('a denial returns the service’s own response', async () => {
   await using at = await start(() => ({
     status: { code: 7 },
     deniedResponse: {
@@ -137,28 +137,28 @@ test('a refusal is the service’s own answer', async () => {
 })
 
 test.each([
-  ['a status alone', { status: { code: 16 } }, 403],
-  ['one that says both', { status: { code: 7 }, okResponse: {} }, 403],
-  ['one that says both, the other way round', { status: { code: 0 }, deniedResponse: { status: { code: 401 } } }, 401],
-  ['a status that is none', { status: { code: 7 }, deniedResponse: { status: { code: 101 } } }, 403],
-  ['a status that is too large', { status: { code: 7 }, deniedResponse: { status: { code: 1000 } } }, 403],
-  ['no protobuf', Buffer.from([0xff, 0xff, 0xff]), 403],
-  ['a message that is cut off', Buffer.from([0x12, 0x7f, 0x0a]), 403],
-  ['too much', { ...OK, okResponse: { headers: [header('x-a', 'a'.repeat(1_100_000))] } }, 403],
-  ['a refusal as a gRPC status', { code: 7, details: 'no' }, 403],
-  ['a request that it takes for wrong', { code: 3, details: 'no' }, 403],
-  ['a request that it takes for too large', { code: 8, details: 'no' }, 403],
-])('%s refuses, even where a failing service would not', async (_, answer, status) => {
+  ['a status without a response', { status: { code: 16 } }, 403],
+  ['a denied status with an okResponse', { status: { code: 7 }, okResponse: {} }, 403],
+  ['an OK status with a deniedResponse', { status: { code: 0 }, deniedResponse: { status: { code: 401 } } }, 401],
+  ['an invalid HTTP status', { status: { code: 7 }, deniedResponse: { status: { code: 101 } } }, 403],
+  ['an HTTP status that is too large', { status: { code: 7 }, deniedResponse: { status: { code: 1000 } } }, 403],
+  ['a message that is not protobuf', Buffer.from([0xff, 0xff, 0xff]), 403],
+  ['a truncated message', Buffer.from([0x12, 0x7f, 0x0a]), 403],
+  ['an oversized response', { ...OK, okResponse: { headers: [header('x-a', 'a'.repeat(1_100_000))] } }, 403],
+  ['a gRPC status of PERMISSION_DENIED', { code: 7, details: 'no' }, 403],
+  ['a gRPC status of INVALID_ARGUMENT', { code: 3, details: 'no' }, 403],
+  ['a gRPC status of RESOURCE_EXHAUSTED', { code: 8, details: 'no' }, 403],
+])('%s denies the request, even with failureMode allow', async (_, answer, status) => {
   await using at = await start(() => answer, 'failureMode: allow')
   expect((await at.fetch()).status).toBe(status)
 })
 
-test('an answer without a status allows, as for Envoy', async () => {
+test('a response without a status allows the request, as in Envoy', async () => {
   await using at = await start(() => ({}))
   expect((await at.fetch()).status).toBe(200)
 })
 
-test('structs that are nested without end are not followed', async () => {
+test('does not follow endlessly nested structs', async () => {
   let value = Buffer.alloc(0)
   const around = (no: number, inner: Buffer) => {
     const length: number[] = []
@@ -178,14 +178,14 @@ test.each([
   ['allow', 200],
   ['{denyWithStatus: 503}', 503],
   ['{denyWithStatus: 100}', 403],
-])('a service that fails, with failureMode %s: %i', async (mode, status) => {
+])('a failing service with failureMode %s: %i', async (mode, status) => {
   await using at = await start(() => ({ code: 14, details: 'down 10.0.0.1' }), `failureMode: ${mode}`)
   const response = await at.fetch()
   expect(response.status).toBe(status)
   if (status !== 200) expect(await response.text()).toBe('external authorization failed')
 })
 
-test('a service that hangs is given up after two seconds, or after the time that the file gives it', async () => {
+test('a hung service times out after two seconds or the configured timeout', async () => {
   for (const [spec, ms] of [
     ['', 2000],
     ['policies: {http: {requestTimeout: 5s}}', 5000],
@@ -222,7 +222,7 @@ test.each([
   }
 })
 
-test('a body without a length is cut for the service, and reaches the backend whole', async () => {
+test('a body without a length is truncated for the service and reaches the backend whole', async () => {
   await using at = await start(() => OK, 'includeRequestBody: {maxRequestBytes: 4, allowPartialMessage: true}')
   const chunks = ['abc', 'defg', 'hij']
   const body = new ReadableStream({
@@ -237,7 +237,7 @@ test('a body without a length is cut for the service, and reaches the backend wh
   expect(at.service.asked[0].attributes.request.http).toMatchObject({ body: 'abcd', size: -1 })
 })
 
-test('verified claims are sent as Envoy sends them, unless the file says what is sent', async () => {
+test('configured metadata replaces the default, without values that are not objects', async () => {
   await using at = await start(
     () => ({ ...OK, okResponse: {} }),
     "protocol: {grpc: {metadata: {n: '1', absent: jwt.sub}}}",
@@ -246,7 +246,7 @@ test('verified claims are sent as Envoy sends them, unless the file says what is
   expect(at.service.asked[0].attributes.metadataContext?.filterMetadata ?? {}).toEqual({})
 })
 
-test('an expression that a client makes fail refuses', async () => {
+test('an expression that fails on client input denies the request', async () => {
   await using at = await start(
     () => OK,
     "protocol: {grpc: {metadata: {who: 'json(request.body)'}}}, failureMode: allow",
@@ -256,7 +256,7 @@ test('an expression that a client makes fail refuses', async () => {
   expect(at.service.asked.length).toBe(1)
 })
 
-test('on a listener it decides before a route is found, and on a backend for each call', async () => {
+test('runs before routing on a listener and for each call on a backend', async () => {
   await using service = await startEnvoyServices({
     check: ({ attributes }) =>
       attributes.contextExtensions.at === 'listener'
@@ -270,7 +270,7 @@ binds: [{port: 8080, listeners: [{policies: {${on('listener')}}, routes: [
   expect((await fetch(`${gateway.url(8080)}/a`)).status).toBe(418)
 })
 
-test('conditions choose the service; one that cannot be told refuses', async () => {
+test('conditions select the service, and a failing condition denies the request', async () => {
   await using service = await startEnvoyServices({ check: () => ({ status: { code: 7 } }) })
   await using backend = await startUpstream(echo)
   await using gateway = await startGateway(`
@@ -283,7 +283,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
   expect(service.asked.length).toBe(1)
 })
 
-test('a call has its steps in the trace and its place in the metrics', async () => {
+test('a call appears with its policy in the trace', async () => {
   await using at = await start(() => OK)
   const watch = at.gateway.trace.watch({ requests: 1 })
   if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')

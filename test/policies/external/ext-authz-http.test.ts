@@ -59,7 +59,7 @@ async function echoed(response: Response) {
 
 const POST = (body: string, headers: Record<string, string> = {}) => ({ method: 'POST', body, headers })
 
-test('the service hears method, path and Authorization, and nothing else', async () => {
+test('the service gets method, path and Authorization, and nothing else', async () => {
   await using at = await start(allow)
   const headers = { authorization: 'Bearer t', cookie: 'a=1', 'x-user': 'root' }
   expect((await at.fetch('/a?b=c', POST('secret', headers))).status).toBe(200)
@@ -72,7 +72,7 @@ test('the service hears method, path and Authorization, and nothing else', async
   expect(asked!.headers.cookie).toBeUndefined()
 })
 
-test('fields, path and body are what the file says, never what a client calls so', async () => {
+test('headers, path and body come from the config, never from the client’s headers', async () => {
   await using at = await start(allow, {
     http: `path: '"/check/" + request.method', body: '{"path": request.path}',
       addRequestHeaders: {X-Role: 'request.headers["x-given"]', x-fixed: '"yes"'}`,
@@ -90,7 +90,7 @@ test('fields, path and body are what the file says, never what a client calls so
   expect(seen.host).toEqual([at.service.host])
 })
 
-test('what the answer gives takes the place of what a client has sent, also when it gives nothing', async () => {
+test('response headers replace those of the client, even when absent', async () => {
   await using at = await start(
     (_req, res) => {
       res.setHeader('x-user', ['ann', 'ben'])
@@ -123,7 +123,7 @@ test.each([
   [201, 403],
   [204, 403],
   [206, 403],
-])('an answer of %i is a refusal: %i, even where a failing service would let it pass', async (status, expected) => {
+])('a response of %i denies the request with %i, even with failureMode allow', async (status, expected) => {
   await using at = await start(
     (_req, res) => {
       res.writeHead(status, { 'x-why': 'because', location: '/sign-in', connection: 'x-hop, close', 'x-hop': '1' })
@@ -140,7 +140,7 @@ test.each([
   } else expect(await response.text()).toBe('external authorization failed')
 })
 
-test('whoever is refused is sent to sign in where the file says so', async () => {
+test('a denied client is redirected to sign in when configured', async () => {
   let status = 401
   await using at = await start(
     (_req, res) => {
@@ -175,11 +175,11 @@ test.each([
 })
 
 test.each([
-  ['path', `path: 'json(request.body).path'`],
-  ['body', `body: 'json(request.body)'`],
+  ['a path', `path: 'json(request.body).path'`],
+  ['a body', `body: 'json(request.body)'`],
   ['a header field', `addRequestHeaders: {x-id: 'json(request.body).id'}`],
-  ['a path that is none', `path: '"//[" + request.headers["x-p"] + "\\\\"'`],
-])('%s that a client makes fail refuses, even where a failing service would let it pass', async (_, http) => {
+  ['an invalid path', `path: '"//[" + request.headers["x-p"] + "\\\\"'`],
+])('%s failing on client input denies the request, even with failureMode allow', async (_, http) => {
   await using at = await start(allow, { http, spec: 'failureMode: allow' })
   expect((await at.fetch('/', POST('{'))).status).toBe(403)
   expect(at.asked).toEqual([])
@@ -188,7 +188,7 @@ test.each([
 test.each([
   ['closes the connection', (_req: IncomingMessage, res: ServerResponse) => res.destroy(), 200],
   [
-    'stops within a refusal',
+    'breaks off within a denial',
     (_req: IncomingMessage, res: ServerResponse) => {
       res.writeHead(403, { 'content-length': '100' })
       res.write('no', () => res.destroy())
@@ -196,7 +196,7 @@ test.each([
     403,
   ],
   [
-    'sends a refusal without end',
+    'sends an oversized denial',
     (_req: IncomingMessage, res: ServerResponse) => {
       res.writeHead(403)
       res.end(Buffer.alloc(1_100_000))
@@ -204,18 +204,18 @@ test.each([
     403,
   ],
   [
-    'sends too much with its consent',
+    'sends an oversized approval',
     (_req: IncomingMessage, res: ServerResponse) => {
       res.end(Buffer.alloc(1_100_000))
     },
     403,
   ],
-])('a service that %s, where failing ones are passed over', async (_, answer, status) => {
+])('a service that %s, with failureMode allow', async (_, answer, status) => {
   await using at = await start(answer, { spec: 'failureMode: allow' })
   expect((await at.fetch()).status).toBe(status)
 })
 
-test('a refusal that drips is a refusal when its time is up', async () => {
+test('a denial that never finishes still denies after the timeout', async () => {
   const clock = new ManualClock()
   await using at = await start(
     (_req, res) => {
@@ -236,7 +236,7 @@ test('a refusal that drips is a refusal when its time is up', async () => {
 
 const KEY = `key: ['request.headers["authorization"]', request.path]`
 
-test('decisions are kept for their time, by their key, with all that they change', async () => {
+test('decisions are cached by key for their TTL, including all changes they make', async () => {
   const clock = new ManualClock()
   let count = 0
   await using at = await start(
@@ -271,16 +271,16 @@ test('decisions are kept for their time, by their key, with all that they change
 
 test.each([
   [
-    'parts that run into one another',
+    'parts that would run together',
     `['request.headers["a"]', 'request.headers["b"]']`,
     { a: 'x","y', b: 'z' },
     { a: 'x', b: 'y","z' },
   ],
-  ['a list and its text', `['request.headers["a"]']`, { a: ['x', 'y'] }, { a: 'x, y' }],
+  ['a list and its joined text', `['request.headers["a"]']`, { a: ['x', 'y'] }, { a: 'x, y' }],
   ['a number and its text', `['request.headers["a"] == "1" ? dyn(1) : dyn("1")']`, { a: '1' }, { a: '2' }],
   ['bytes and their text', `['request.headers["a"] == "1" ? dyn(b"x") : dyn("x")']`, { a: '1' }, { a: '2' }],
-  ['a failing part', `['request.headers["a"]']`, {}, {}],
-])('%s do not share a key', async (_, key, first, second) => {
+  ['failing parts', `['request.headers["a"]']`, {}, {}],
+])('%s do not share a cache key', async (_, key, first, second) => {
   await using at = await start(allow, { spec: `cache: {key: ${key}, ttl: 5m}` })
   await sendRepeated(at.url, first)
   await sendRepeated(at.url, second)
@@ -289,13 +289,13 @@ test.each([
 
 test.each([
   ['a duration', `'duration("5m")'`, 1],
-  ['by the answer', `'duration(response.headers["x-ttl"])'`, 1],
-  ['a time to come', `'timestamp("2999-01-01T00:00:00Z")'`, 1],
-  ['a time gone by', `'timestamp("2001-01-01T00:00:00Z")'`, 2],
-  ['seconds since the epoch', `'32472144000'`, 1],
-  ['seconds of long ago', `'300'`, 2],
-  ['nothing', `'duration(response.headers["x-no"])'`, 2],
-])('kept for %s', async (_, ttl, calls) => {
+  ['a duration from the response', `'duration(response.headers["x-ttl"])'`, 1],
+  ['a future timestamp', `'timestamp("2999-01-01T00:00:00Z")'`, 1],
+  ['a past timestamp', `'timestamp("2001-01-01T00:00:00Z")'`, 2],
+  ['future epoch seconds', `'32472144000'`, 1],
+  ['past epoch seconds', `'300'`, 2],
+  ['a missing duration', `'duration(response.headers["x-no"])'`, 2],
+])('cached for %s', async (_, ttl, calls) => {
   await using at = await start(
     (_req, res) => {
       res.setHeader('x-ttl', '1h')
@@ -308,7 +308,7 @@ test.each([
   expect(at.asked.length).toBe(calls)
 })
 
-test('what a service could not decide is asked again, and the longest unused goes first', async () => {
+test('failed checks are not cached, and the least recently used entry is evicted first', async () => {
   await using at = await start(
     (req, res) => {
       res.statusCode = req.url === '/500' ? 500 : 200
@@ -320,7 +320,7 @@ test('what a service could not decide is asked again, and the longest unused goe
   expect(at.asked.map(({ url }) => url)).toEqual(['/500', '/500', '/a', '/b', '/c', '/b'])
 })
 
-test('a body that is too long is refused, whatever is kept for its key', async () => {
+test('an oversized body is rejected despite a cached decision', async () => {
   await using at = await start(allow, {
     spec: `includeRequestBody: {maxRequestBytes: 3}, cache: {key: ['"all"'], ttl: 5m}`,
   })
@@ -328,7 +328,7 @@ test('a body that is too long is refused, whatever is kept for its key', async (
   expect((await at.fetch('/', POST('abcd'))).status).toBe(413)
 })
 
-test('a kept refusal sends each client where its own request says', async () => {
+test('a cached denial redirects each client based on its own request', async () => {
   await using at = await start((_req, res) => res.writeHead(401).end(), {
     http: `redirect: '"/sign-in?to=" + url.encode(request.path)'`,
     spec: `cache: {key: ['"nobody"'], ttl: 5m}`,

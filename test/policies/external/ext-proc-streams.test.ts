@@ -11,8 +11,8 @@ const ALL = 32 * MEBIBYTE
 const MOST_AHEAD = 28 * MEBIBYTE
 const REFUSAL = { immediateResponse: { status: { code: 418 }, body: Buffer.from('no') } }
 
-describe('a stream through the service', () => {
-  test('goes as fast as the service reads, and no faster', async () => {
+describe('a body streamed through the service', () => {
+  test('is sent only as fast as the service reads', async () => {
     let sent = 0
     let seen = 0
     let farthest = 0
@@ -46,7 +46,7 @@ describe('a stream through the service', () => {
     expect(farthest).toBeLessThan(MOST_AHEAD)
   }, 60_000)
 
-  test('goes as fast as the client reads, and no faster', async () => {
+  test('is sent only as fast as the client reads', async () => {
     let made = 0
     const produce = (_req: unknown, res: ServerResponse) => {
       const chunk = Buffer.alloc(256 * 1024)
@@ -73,7 +73,7 @@ describe('a stream through the service', () => {
   }, 60_000)
 
   test.each(['requestBody', 'responseBody'] as const)(
-    'of a %s may be kept whole by the service and come back at once',
+    'as %s can be held back by the service and returned at once',
     async kind => {
       const kept: Buffer[] = []
       await using at = await start(
@@ -117,7 +117,7 @@ describe('a stream through the service', () => {
     60_000,
   )
 
-  test('of a response does not hold up the request that is still on its way', async () => {
+  test('as a response does not block the request still being sent', async () => {
     const size = 3 * MEBIBYTE
     // Answers at once and reads on; the client reads nothing before it has sent everything.
     await using at = await start(pass, '', '', '', (req, res) => {
@@ -134,7 +134,7 @@ describe('a stream through the service', () => {
 })
 
 describe('an immediate response', () => {
-  test('to a streamed request body reaches the client although the backend is being called', async () => {
+  test('to a streamed request body reaches the client although the backend call has started', async () => {
     await using at = await start(
       (request, call) => (request.requestBody?.endOfStream ? call.write(REFUSAL) : pass(request, call)),
       'responseBodyMode: none',
@@ -144,7 +144,7 @@ describe('an immediate response', () => {
     expect([response.status, await response.text()]).toEqual([418, 'no'])
   })
 
-  test('within a streamed response body cuts it off: its head has gone', async () => {
+  test('during a streamed response body aborts it, as its headers are already sent', async () => {
     await using at = await start(
       (request, call) => (request.responseBody ? call.write(REFUSAL) : pass(request, call)),
       'requestBodyMode: none',
@@ -155,7 +155,7 @@ describe('an immediate response', () => {
   })
 })
 
-describe('trailers of a response', () => {
+describe('response trailers', () => {
   const withTrailers = (_req: unknown, res: ServerResponse) => {
     res.writeHead(200, { trailer: 'x-sum, x-secret' })
     res.write('body')
@@ -179,7 +179,7 @@ describe('trailers of a response', () => {
   })
 })
 
-describe('modes that the service changes with the head of the response', () => {
+describe('mode overrides sent with the response headers', () => {
   const override = (mode: object) => (request: Plain, call: ProcessCall) => {
     if (request.responseHeaders) call.write({ responseHeaders: {}, modeOverride: mode })
     else if (request.responseBody)
@@ -191,7 +191,7 @@ describe('modes that the service changes with the head of the response', () => {
     ['none to buffered', NONE, { responseBodyMode: 2 }, 'changed'],
     ['none to bufferedPartial', NONE, { responseBodyMode: 3 }, 'changed'],
     ['buffered to none', 'requestBodyMode: none, responseBodyMode: buffered', { responseBodyMode: 0 }, 'as it was'],
-    ['not into a stream', NONE, { responseBodyMode: 4 }, 'as it was'],
+    ['none to streamed is ignored', NONE, { responseBodyMode: 4 }, 'as it was'],
   ])('%s', async (_, modes, mode, expected) => {
     await using at = await start(override(mode), `${modes}, allowModeOverride: true`, '', '', (_req, res) =>
       res.end('as it was'),
@@ -199,7 +199,7 @@ describe('modes that the service changes with the head of the response', () => {
     expect(await (await at.fetch()).text()).toBe(expected)
   })
 
-  test('a body that becomes buffered and is too long is cut off, not passed by', async () => {
+  test('a body switched to buffered that is too long is aborted, not passed through', async () => {
     await using at = await start(
       override({ responseBodyMode: 2 }),
       `${NONE}, allowModeOverride: true`,
@@ -212,7 +212,7 @@ describe('modes that the service changes with the head of the response', () => {
 })
 
 describe('failOpen', () => {
-  test.each(['', 'requestHeaderMode: skip'])('passes a body by a service that cannot be reached: %s', async modes => {
+  test.each(['', 'requestHeaderMode: skip'])('passes a body when the service is unreachable: %s', async modes => {
     const backend = await startUpstream(echo)
     await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}], policies: {
@@ -223,7 +223,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
     await backend[Symbol.asyncDispose]()
   })
 
-  test('does not pass a body of which the service has seen something', async () => {
+  test('does not apply once the service has seen part of a body', async () => {
     await using at = await start(
       (request, call) => (request.requestBody ? call.emit('error', { code: 14, details: 'gone' }) : undefined),
       'responseBodyMode: none',
@@ -232,7 +232,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
     expect((await at.fetch('/', post('hello'))).status).toBe(500)
   })
 
-  test('passes a response on when the service fails at its head', async () => {
+  test('passes a response when the service fails on its headers', async () => {
     await using at = await start(
       (request, call) =>
         request.responseHeaders ? call.emit('error', { code: 14, details: 'gone' }) : pass(request, call),

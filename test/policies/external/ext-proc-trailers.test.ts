@@ -33,7 +33,7 @@ test.each([
   ['skip, requestBodyMode: none', {}, undefined],
   ['send', { 'x-sum': '2', 'x-more': '3' }, ['x-sum', 'x-secret']],
   ['skip', {}, undefined],
-])('of a request over HTTP/1.1, with %s', async (mode, expected, asked) => {
+])('request trailers over HTTP/1.1, with %s', async (mode, expected, asked) => {
   await using service = await startEnvoyServices({ process: change })
   await using backend = await startUpstream((req, res) => {
     req.resume().on('end', () => res.end(JSON.stringify(req.trailers)))
@@ -47,7 +47,7 @@ test.each([
   if (asked) expect(bodies.some(({ endOfStream }: Plain) => endOfStream)).toBe(false)
 })
 
-test('of a request over HTTP/2, and where the service says nothing of them, or ends the body by itself', async () => {
+test('request trailers over HTTP/2, also if the service ignores them or ends the body itself', async () => {
   const answers = [change, pass, endingEarly]
   await using service = await startEnvoyServices({ process: (asked, call) => answers[0]?.(asked, call) })
   const server = createServer().on('stream', (stream: ServerHttp2Stream) => {

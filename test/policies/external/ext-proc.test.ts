@@ -8,7 +8,7 @@ import { type Answer, echoed, NONE, pass, post, set, start, streamed } from './e
 const fieldsOf = (part: Plain) =>
   Object.fromEntries(part.headers.headers.map((each: Plain) => [each.key, each.rawValue.toString()]))
 
-test('the service hears of both heads, with attributes and metadata, and changes them', async () => {
+test('the service gets the headers of both directions with attributes and metadata, and changes them', async () => {
   await using at = await start(
     (request, call) => {
       if (request.requestHeaders) {
@@ -53,7 +53,7 @@ test('the service hears of both heads, with attributes and metadata, and changes
   expect(second.metadataContext.filterMetadata.ns.fields.k.stringValue).toBe('GET')
 })
 
-test('bodies stream through the service both ways', async () => {
+test('bodies are streamed through the service in both directions', async () => {
   const upper = (request: Plain, call: ProcessCall) => {
     const up = (text: string) => text.toUpperCase()
     if (request.requestBody) call.write({ requestBody: streamed(request.requestBody, up) })
@@ -70,7 +70,7 @@ test('bodies stream through the service both ways', async () => {
   expect(first.protocolConfig).toEqual({ requestBodyMode: 4, responseBodyMode: 4 })
 })
 
-test('a service may read the whole body before it says anything about the head', async () => {
+test('the service may read the whole body before responding to the headers', async () => {
   let body = ''
   await using at = await start((request, call) => {
     if (request.requestHeaders) return
@@ -90,7 +90,7 @@ test.each([
   ['buffered', 'short', 'SHORT', true],
   ['bufferedPartial', 'short', 'SHORT', true],
   ['bufferedPartial', `${'a'.repeat(8192)}rest`, `${'A'.repeat(8192)}rest`, false],
-])('a request body %s: %s', async (mode, body, expected, whole) => {
+])('a %s request body: %s', async (mode, body, expected, whole) => {
   await using at = await start((request, call) => {
     if (!request.requestBody) return pass(request, call)
     const changed = String(request.requestBody.body).toUpperCase()
@@ -105,7 +105,7 @@ test.each([
   expect(at.service.asked[1].requestBody.endOfStream ?? false).toBe(whole)
 })
 
-test('a body that is longer than what is buffered is refused, whatever the failure mode', async () => {
+test('a body longer than the buffer is rejected in any failure mode', async () => {
   await using at = await start(pass, 'requestBodyMode: buffered, responseBodyMode: none', 'failureMode: failOpen')
   expect((await at.fetch('/', post('a'.repeat(8193)))).status).toBe(413)
 })
@@ -115,7 +115,7 @@ test.each([
   ['buffered', 'a'.repeat(9000), 502, undefined],
   ['bufferedPartial', 'short', 200, 'SHORT'],
   ['bufferedPartial', `${'a'.repeat(8192)}rest`, 200, `${'A'.repeat(8192)}rest`],
-])('a response body %s', async (mode, body, status, expected) => {
+])('a %s response body', async (mode, body, status, expected) => {
   await using at = await start(
     (request, call) => {
       if (!request.responseBody) return pass(request, call)
@@ -145,7 +145,7 @@ test.each([
   ['requestBody', 'requestBodyMode: buffered, responseBodyMode: none'],
   ['responseHeaders', NONE],
   ['responseBody', 'requestBodyMode: none, responseBodyMode: buffered'],
-])('an immediate response to %s is what the client gets', async (kind, modes) => {
+])('an immediate response to %s reaches the client', async (kind, modes) => {
   await using at = await start(
     (request, call) => (request[kind] ? call.write(REFUSAL) : pass(request, call)),
     modes,
@@ -157,7 +157,7 @@ test.each([
   expect([response.status, response.headers.get('x-why'), await response.text()]).toEqual([418, 'tea', 'no'])
 })
 
-test('the service may put a body in place, and need not see the rest', async () => {
+test('the service can replace a body without seeing the original', async () => {
   await using at = await start((request, call) => {
     if (request.requestHeaders)
       call.write({ requestHeaders: { response: { status: 1, bodyMutation: { body: Buffer.from('own') } } } })
@@ -172,7 +172,7 @@ test('the service may put a body in place, and need not see the rest', async () 
 test.each([
   ['allowModeOverride: true', ['requestHeaders', 'requestBody']],
   ['allowModeOverride: false', ['requestHeaders', 'responseHeaders']],
-])('modes that the service changes, with %s', async (allowed, kinds) => {
+])('mode overrides from the service, with %s', async (allowed, kinds) => {
   await using at = await start((request, call) => {
     if (request.requestHeaders)
       call.write({ requestHeaders: {}, modeOverride: { requestBodyMode: 2, responseHeaderMode: 2 } })
@@ -183,7 +183,7 @@ test.each([
   expect(at.kinds()).toEqual(kinds)
 })
 
-test('attributes of a response whose head is skipped come with its body', async () => {
+test('attributes of a response with skipped headers are sent with its body', async () => {
   await using at = await start(
     pass,
     'requestHeaderMode: skip, responseHeaderMode: skip, requestBodyMode: none',
@@ -194,7 +194,7 @@ test('attributes of a response whose head is skipped come with its body', async 
   expect(at.service.asked[0].attributes['envoy.filters.http.ext_proc'].fields.code.numberValue).toBe(200)
 })
 
-test('heads that are skipped are not sent', async () => {
+test('skipped headers are not sent', async () => {
   await using at = await start(
     pass,
     `requestHeaderMode: skip, responseHeaderMode: skip, requestBodyMode: buffered, responseBodyMode: none`,
@@ -207,11 +207,11 @@ test('heads that are skipped are not sent', async () => {
 const fails: [string, Answer][] = [
   ['fails', (_request, call) => call.emit('error', { code: 14, details: 'down 10.0.0.1' })],
   ['ends its stream', (_request, call) => call.end()],
-  ['answers what nobody has asked', (_request, call) => call.write({ responseBody: {} })],
-  ['answers nothing that can be read', (_request, call) => call.write(Buffer.from([0xff, 0xff]))],
+  ['sends an unexpected response', (_request, call) => call.write({ responseBody: {} })],
+  ['sends an unreadable response', (_request, call) => call.write(Buffer.from([0xff, 0xff]))],
 ]
 
-test.each(fails)('a service that %s: 500, or without it where the file says so', async (_, answer) => {
+test.each(fails)('a service that %s yields 500, or is bypassed with failOpen', async (_, answer) => {
   await using closed = await start(answer)
   const response = await closed.fetch()
   expect([response.status, await response.text()]).toEqual([500, 'ext_proc failed'])
@@ -219,7 +219,7 @@ test.each(fails)('a service that %s: 500, or without it where the file says so',
   expect((await open.fetch()).status).toBe(200)
 })
 
-test.each(fails)('a service that %s once bodies have begun: never without it', async (_, answer) => {
+test.each(fails)('a service that %s after the body has started is never bypassed', async (_, answer) => {
   await using at = await start(
     (request, call) => (request.requestBody ? answer(request, call) : pass(request, call)),
     'requestBodyMode: buffered, responseBodyMode: none',
@@ -228,7 +228,7 @@ test.each(fails)('a service that %s once bodies have begun: never without it', a
   expect((await at.fetch('/', post('a'))).status).toBe(500)
 })
 
-test('a service that says nothing is given up', async () => {
+test('a silent service times out', async () => {
   const clock = new ManualClock()
   const asked = Promise.withResolvers<void>()
   await using at = await start(() => asked.resolve(), NONE, '', '', echo, { clock })
@@ -238,12 +238,12 @@ test('a service that says nothing is given up', async () => {
   expect((await response).status).toBe(500)
 })
 
-test('an expression that a client makes fail refuses, whatever the failure mode', async () => {
+test('an expression that fails on client input rejects the request in any failure mode', async () => {
   await using at = await start(pass, NONE, `requestAttributes: {a: 'json(request.body)'}, failureMode: failOpen`)
   expect((await at.fetch('/', post('{'))).status).toBe(403)
 })
 
-test('a service that cannot be reached', async () => {
+test('an unreachable service yields 500, or is bypassed with failOpen', async () => {
   for (const [mode, status] of [
     ['failClosed', 500],
     ['failOpen', 200],

@@ -28,8 +28,8 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } })
 const json = async (response: Response) => (await response.json()) as Record<string, unknown>
 
-describe('a request for the endpoint', () => {
-  test('needs a token of the issuer for this audience, and learns where to get one', async () => {
+describe('a request to the endpoint', () => {
+  test('needs a token for this audience, and the 401 names the metadata URL', async () => {
     await using gateway = await start()
     const { base } = gateway
     const refused = await fetch(`${base}/mcp?x=1`, { method: 'POST' })
@@ -45,15 +45,15 @@ describe('a request for the endpoint', () => {
   test.each<[string, (token: string) => Promise<string>]>([
     ['for another audience', () => idp.token({ aud: 'other' })],
     ['without an audience', () => idp.token({ aud: undefined })],
-    ['of another issuer', () => idp.token({ aud: 'mcp', iss: 'https://evil.example' })],
+    ['from another issuer', () => idp.token({ aud: 'mcp', iss: 'https://evil.example' })],
     ['that has expired', () => idp.token({ aud: 'mcp', exp: 1 })],
-    ['without an end', () => idp.token({ aud: 'mcp', exp: undefined })],
+    ['without an expiry', () => idp.token({ aud: 'mcp', exp: undefined })],
     [
       'with a changed claim',
       async token => token.replace(/\.[^.]+\./, `.${btoa('{"sub":"root"}').replace(/=+$/, '')}.`),
     ],
-    ['that is none', async () => 'none'],
-  ])('a token %s is refused as such', async (_, make) => {
+    ['that is not a JWT', async () => 'none'],
+  ])('with a token %s is refused', async (_, make) => {
     await using gateway = await start()
     const token = await make(await idp.token({ aud: 'mcp' }))
     const refused = await fetch(`${gateway.base}/mcp`, bearer(token))
@@ -62,7 +62,7 @@ describe('a request for the endpoint', () => {
     expect(await refused.text()).not.toContain(token)
   })
 
-  test('modes', async () => {
+  test('follows optional and permissive mode', async () => {
     await using optional = await start('mode: optional')
     expect((await fetch(`${optional.base}/mcp`)).status).toBe(200)
     expect((await fetch(`${optional.base}/mcp`, bearer('none'))).status).toBe(401)
@@ -70,7 +70,7 @@ describe('a request for the endpoint', () => {
     expect((await fetch(`${permissive.base}/mcp`, bearer('none'))).status).toBe(200)
   })
 
-  test('keys are found by the metadata, and rotate', async () => {
+  test('is verified with discovered keys, across rotation', async () => {
     await using own = await startIdentityProvider({ algorithm: 'ES256' })
     await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}], policies: {
@@ -80,14 +80,14 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
     expect(own.asked.map(({ path }) => path)).toEqual([AS, '/jwks'])
   })
 
-  test('a token that jwtAuth has taken out is verified for this audience too', async () => {
+  test('with a token removed by jwtAuth is still checked for this audience', async () => {
     const jwt = `jwtAuth: {issuer: '${idp.issuer}', jwks: {url: '${idp.issuer}/jwks'}}, `
     await using gateway = await start('', jwt)
     expect((await fetch(`${gateway.base}/mcp`, bearer(await idp.token({ aud: 'mcp' })))).status).toBe(200)
     expect((await fetch(`${gateway.base}/mcp`, bearer(await idp.token({ aud: 'other' })))).status).toBe(401)
   })
 
-  test('a path that would end the quoted address does not', async () => {
+  test('with a quote in its path cannot break the challenge header', async () => {
     await using gateway = await start()
     const refused = await fetch(`${gateway.base}/a%22,%20x="`, { method: 'POST' })
     expect(refused.headers.get('www-authenticate')?.match(/"/g)).toHaveLength(2)
@@ -95,7 +95,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
 })
 
 describe('protected-resource metadata', () => {
-  test('name the issuer, and what the file says of the resource', async () => {
+  test('contain the issuer and the configured resource metadata', async () => {
     await using gateway = await start(
       'resourceMetadata: {scopesSupported: [read], bearerMethodsSupported: [header], foo-bar: 1}',
     )
@@ -118,7 +118,7 @@ describe('protected-resource metadata', () => {
     expect((await fetch(`${base}${PRM}/mcp`, { method: 'POST' })).status).toBe(405)
   })
 
-  test('know the address that a proxy has before the gateway, and a fixed resource', async () => {
+  test('use the public address from a proxy, or a configured resource', async () => {
     await using gateway = await start("resourceMetadata: {resource: 'https://api.example/mcp'}")
     const headers = { 'x-forwarded-proto': 'https' }
     expect((await json(await fetch(`${gateway.base}${PRM}/mcp`, { headers }))).resource).toBe('https://api.example/mcp')
@@ -131,7 +131,7 @@ describe('protected-resource metadata', () => {
     expect(odd.resource).toBe(`${open.base}/mcp`)
   })
 
-  test('answer preflights', async () => {
+  test('allow preflight requests', async () => {
     await using gateway = await start()
     for (const path of [`${PRM}/mcp`, `${AS}/mcp`, `${AS}/mcp/client-registration`]) {
       const reply = await fetch(gateway.base + path, { method: 'OPTIONS' })
@@ -154,7 +154,7 @@ describe('authorization-server metadata', () => {
     ['auth0', { authorization_endpoint: '{idp}/authorize?audience=mcp' }],
     ['okta', { authorization_endpoint: '{idp}/authorize?audience=mcp' }],
     ['entra', { authorization_endpoint: '{here}/authorize', token_endpoint: '{here}/token' }],
-  ])('%s: the gateway is the issuer, under each address', async (provider, changes) => {
+  ])('%s: the gateway is the issuer at every metadata URL', async (provider, changes) => {
     await using gateway = await start(`provider: {${provider}: {}}`)
     const { base } = gateway
     expect((await json(await fetch(`${base}${PRM}/mcp`))).authorization_servers).toEqual([`${base}/mcp`])
@@ -175,7 +175,7 @@ describe('authorization-server metadata', () => {
     expect((await json(await fetch(`${base}${AS}`))).issuer).toBe(base)
   })
 
-  test('are asked for once, and kept through an outage', async () => {
+  test('are fetched once and cached through an outage', async () => {
     await using own = await startIdentityProvider()
     await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}], policies: {
@@ -189,8 +189,8 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
   })
 
   test.each<[string, object | string]>([
-    ['of another issuer', { issuer: 'https://evil.example' }],
-    ['that are no JSON', '<html>'],
+    ['from another issuer', { issuer: 'https://evil.example' }],
+    ['that are not JSON', '<html>'],
     ['that are a list', []],
   ])('%s are not passed on', async (_, lie) => {
     await using own = await startIdentityProvider()
@@ -210,7 +210,7 @@ describe('registration', () => {
   const REGISTER = `${AS}/mcp/client-registration`
   const body = JSON.stringify({ redirect_uris: ['http://localhost:1/cb'], client_name: 'x' })
 
-  test('goes to the identity provider', async () => {
+  test('is forwarded to the identity provider', async () => {
     await using gateway = await start('provider: keycloak')
     const reply = await fetch(gateway.base + REGISTER, { method: 'POST', body })
     expect(reply.status).toBe(201)
@@ -219,7 +219,7 @@ describe('registration', () => {
     expect(idp.asked.at(-1)).toMatchObject({ method: 'POST', path: '/realms/one/register', body })
   })
 
-  test('is answered with the client of the file', async () => {
+  test('returns the configured client', async () => {
     await using gateway = await start('provider: keycloak, clientId: known')
     const before = idp.asked.length
     const reply = await fetch(gateway.base + REGISTER, { method: 'POST', body })
@@ -242,12 +242,12 @@ describe('registration', () => {
   })
 })
 
-describe('the secret of the client', () => {
+describe('the client secret', () => {
   const settings = 'provider: keycloak, clientId: known, clientSecret: s3cret'
   const post = (base: string, form: string, headers = {}) =>
     fetch(`${base}${AS}/mcp/token`, { method: 'POST', body: new URLSearchParams(form), headers })
 
-  test('is added to token requests, and clients do not learn that there is one', async () => {
+  test('is added to token requests without being revealed to clients', async () => {
     await using gateway = await start(settings)
     const { base } = gateway
     const metadata = await json(await fetch(`${base}${AS}/mcp`))
@@ -259,11 +259,11 @@ describe('the secret of the client', () => {
   })
 
   test.each([
-    ['a grant that needs nobody to sign in', 'grant_type=client_credentials&client_id=known', 'unauthorized_client'],
-    ['a password', 'grant_type=password&username=a&password=b', 'unauthorized_client'],
-    ['two clients', 'grant_type=refresh_token&client_id=known&client_id=x', 'invalid_request'],
-    ['two grants', 'grant_type=refresh_token&grant_type=client_credentials', 'invalid_request'],
-  ])('is not given away for %s', async (_, form, error) => {
+    ['a grant that needs no user sign-in', 'grant_type=client_credentials&client_id=known', 'unauthorized_client'],
+    ['a password grant', 'grant_type=password&username=a&password=b', 'unauthorized_client'],
+    ['two client IDs', 'grant_type=refresh_token&client_id=known&client_id=x', 'invalid_request'],
+    ['two grant types', 'grant_type=refresh_token&grant_type=client_credentials', 'invalid_request'],
+  ])('is not used for %s', async (_, form, error) => {
     await using gateway = await start(settings)
     const before = idp.asked.length
     const reply = await post(gateway.base, form)
@@ -271,7 +271,7 @@ describe('the secret of the client', () => {
     expect(idp.asked.slice(before).map(({ path }) => path)).not.toContain('/realms/one/token')
   })
 
-  test('is not added for another client, nor beside another secret', async () => {
+  test('is not added for another client or next to another secret', async () => {
     await using gateway = await start(settings)
     await post(gateway.base, 'grant_type=authorization_code&client_id=other')
     expect(idp.asked.at(-1)?.form.has('client_secret')).toBe(false)
@@ -281,7 +281,7 @@ describe('the secret of the client', () => {
     expect(idp.asked.at(-1)?.form.has('client_secret')).toBe(false)
   })
 
-  test('entra gets no resource', async () => {
+  test('Entra requests omit the resource parameter', async () => {
     await using gateway = await start('provider: entra, clientId: known, clientSecret: s3cret')
     await post(gateway.base, 'grant_type=refresh_token&refresh_token=x&resource=https://a')
     expect(idp.asked.at(-1)?.form.has('resource')).toBe(false)
@@ -294,7 +294,7 @@ describe('the secret of the client', () => {
   })
 })
 
-test('calls to the identity provider are in the trace of the request, which shows no secret', async () => {
+test('identity provider calls appear in the trace, without secrets', async () => {
   await using gateway = await start('provider: keycloak, clientId: known, clientSecret: s3cret')
   const watch = gateway.trace.watch({ requests: 1 })
   if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')

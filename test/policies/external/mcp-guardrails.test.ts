@@ -52,7 +52,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{mcp: {targets: [${server
 const echo = (text: string, name = 'echo') => ({ name, arguments: { text } })
 const textOf = (result: Plain) => result.content[0].text
 
-test('a service sees calls by the names of their target, and changes them both ways', async () => {
+test('the service sees the target’s own tool names and can change calls in both directions', async () => {
   await using at = await start(
     {
       checkRequest: ({ mcpRequest }) => {
@@ -82,7 +82,7 @@ test('a service sees calls by the names of their target, and changes them both w
   expect(read(response.mcpResponse).content[0].text).toBe('s1: hi!')
 })
 
-test.each([1, 2])('lists are seen once, as the client gets them, from %i targets', async targets => {
+test.each([1, 2])('a list is checked once, in the form the client gets, with %i targets', async targets => {
   await using at = await start(
     {
       checkRequest: () => ({ mutated: json({ ignored: true }) }),
@@ -103,7 +103,7 @@ test.each([1, 2])('lists are seen once, as the client gets them, from %i targets
   expect(at.service.asked.length).toBe(2)
 })
 
-test('a service that says no answers in place of the target', async () => {
+test('a denial by the service is returned instead of calling the target', async () => {
   await using at = await start(
     {
       checkRequest: ({ mcpRequest }) => {
@@ -129,7 +129,7 @@ test('a service that says no answers in place of the target', async () => {
   expect(reply.messages[0]).toMatchObject({ id: 1, error: { code: -32001 } })
 })
 
-test('a tool that a service puts in place of another is authorized, too', async () => {
+test('a tool name replaced by the service is authorized again', async () => {
   await using at = await start(
     { checkRequest: ({ mcpRequest }) => ({ mutated: json({ ...read(mcpRequest), name: 'secret' }) }) },
     "methods: {'tools/call': request}",
@@ -139,7 +139,7 @@ test('a tool that a service puts in place of another is authorized, too', async 
   await expect(client.callTool(echo('x'))).rejects.toThrow('Unknown tool: echo')
 })
 
-test('header fields and metadata of a service reach the target and expressions', async () => {
+test('headers and metadata from the service reach the target and expressions', async () => {
   await using at = await start(
     {
       checkRequest: () => ({
@@ -175,7 +175,7 @@ const BAD: Readonly<Record<string, Answer>> = {
   'no permission to ask': { code: 7, details: 'no' },
 }
 
-test.each(Object.keys(BAD))('an answer that is none refuses, whatever the failure mode: %s', async name => {
+test.each(Object.keys(BAD))('an invalid response denies the call in any failure mode: %s', async name => {
   for (const failureMode of ['failClosed', 'failOpen']) {
     for (const phase of ['request', 'response']) {
       const guards = { checkRequest: () => BAD[name], checkResponse: () => BAD[name] }
@@ -186,7 +186,7 @@ test.each(Object.keys(BAD))('an answer that is none refuses, whatever the failur
   }
 })
 
-test('a service that cannot be asked refuses, unless the file says otherwise', async () => {
+test('a failing service denies the call, unless failOpen is set', async () => {
   for (const failureMode of ['failClosed', 'failOpen']) {
     const guards = {
       checkRequest: () => ({ code: 14, details: 'gone' }),
@@ -198,45 +198,42 @@ test('a service that cannot be asked refuses, unless the file says otherwise', a
   }
 })
 
-test.each([1, 2])(
-  'what begins is looked at too: sessions, discovery and subscriptions, with %d targets',
-  async targets => {
-    const asked: string[] = []
-    await using at = await start(
-      {
-        checkRequest: ({ method }) => {
-          asked.push(method)
-          return method === 'subscriptions/listen' ? { error: { code: 1, reason: 'no' } } : PASS
-        },
-        checkResponse: ({ method, mcpResponse }) => {
-          asked.push(`${method} answered`)
-          return { mutated: json({ ...read(mcpResponse), instructions: 'read first' }) }
-        },
+test.each([1, 2])('initialize, discovery and subscriptions are checked too, with %d targets', async targets => {
+  const asked: string[] = []
+  await using at = await start(
+    {
+      checkRequest: ({ method }) => {
+        asked.push(method)
+        return method === 'subscriptions/listen' ? { error: { code: 1, reason: 'no' } } : PASS
       },
-      "methods: {initialize: full, 'server/discover': full, 'subscriptions/listen': request}",
-      { targets },
-    )
-    const client = await at.connect()
-    expect(client.getInstructions()).toBe('read first')
-    const say = async (method: string, params: object) => {
-      const { body, headers } = modern(1, method, params)
-      return post(at.url, body, headers)
-    }
-    const discovered = await say('server/discover', {})
-    expect(discovered.messages).toMatchObject([{ result: { instructions: 'read first' } }])
-    const listened = await say('subscriptions/listen', { notifications: { toolsListChanged: true } })
-    expect(listened.messages).toMatchObject([{ error: { message: 'no' } }])
-    expect(asked).toEqual([
-      'initialize',
-      'initialize answered',
-      'server/discover',
-      'server/discover answered',
-      'subscriptions/listen',
-    ])
-  },
-)
+      checkResponse: ({ method, mcpResponse }) => {
+        asked.push(`${method} answered`)
+        return { mutated: json({ ...read(mcpResponse), instructions: 'read first' }) }
+      },
+    },
+    "methods: {initialize: full, 'server/discover': full, 'subscriptions/listen': request}",
+    { targets },
+  )
+  const client = await at.connect()
+  expect(client.getInstructions()).toBe('read first')
+  const say = async (method: string, params: object) => {
+    const { body, headers } = modern(1, method, params)
+    return post(at.url, body, headers)
+  }
+  const discovered = await say('server/discover', {})
+  expect(discovered.messages).toMatchObject([{ result: { instructions: 'read first' } }])
+  const listened = await say('subscriptions/listen', { notifications: { toolsListChanged: true } })
+  expect(listened.messages).toMatchObject([{ error: { message: 'no' } }])
+  expect(asked).toEqual([
+    'initialize',
+    'initialize answered',
+    'server/discover',
+    'server/discover answered',
+    'subscriptions/listen',
+  ])
+})
 
-test('a long result is looked at as a whole', async () => {
+test('a long result is checked as a whole', async () => {
   const sizes: number[] = []
   await using at = await start(
     {
@@ -253,7 +250,7 @@ test('a long result is looked at as a whole', async () => {
   expect(sizes.at(-1)).toBeGreaterThan(5_000_000)
 })
 
-test('the most specific pattern decides', () => {
+test('the most specific method pattern wins', () => {
   const phases = {
     '*': 'off',
     'tools/*': 'request',

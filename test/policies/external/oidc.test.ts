@@ -97,7 +97,7 @@ const echoed = async (reply: Response) => (await reply.json()) as { headers: str
 
 describe('a sign-in', () => {
   test.each([{ listener: false }, { listener: true }])(
-    'leads to the provider and back to where it began (%o)',
+    'redirects to the provider and back to the original page (%o)',
     async ({ listener }) => {
       await using gateway = await start({ listener, more: 'scopes: [email, openid]' })
       const browser = new Browser(gateway)
@@ -134,7 +134,7 @@ describe('a sign-in', () => {
     },
   )
 
-  test('gives rules and backends the claims of the ID token', async () => {
+  test('exposes the ID token’s claims to rules and backends', async () => {
     const rule = 'authorization: {rules: [\'jwt.sub == "alice" && jwt.team == "blue"\']}'
     await using gateway = await start({ policies: `${rule}, transformations: {request: {set: {x-who: jwt.sub}}}` })
     const browser = new Browser(gateway)
@@ -147,7 +147,7 @@ describe('a sign-in', () => {
     expect((await echoed(await browser.get('/a'))).headers).toContain('alice')
   })
 
-  test('over TLS has cookies of this host alone', async () => {
+  test('over TLS sets host-only cookies', async () => {
     await using gateway = await start({ redirect: 'https://app.example/cb' })
     const browser = new Browser(gateway)
     await browser.signIn()
@@ -160,7 +160,7 @@ describe('a sign-in', () => {
     expect((await browser.get('/a')).status).toBe(200)
   })
 
-  test('holds in every replica with the secret and after a reload, and nowhere else', async () => {
+  test('is valid on every replica with the same secret and after a reload, and nowhere else', async () => {
     await using one = await start()
     await using two = await start({ more: 'scopes: [email]' })
     await using other = await start({ env: { OIDC_COOKIE_SECRET: 'b'.repeat(40) } })
@@ -177,18 +177,18 @@ describe('a sign-in', () => {
   })
 })
 
-describe('who is not signed in', () => {
+describe('a client that is not signed in', () => {
   test.each<[string, string, Record<string, string>, number]>([
     ['a browser', 'GET', {}, 302],
-    ['a client that takes anything', 'GET', { accept: '*/*' }, 302],
-    ['a frame', 'GET', { 'sec-fetch-dest': 'iframe' }, 302],
+    ['a client that accepts anything', 'GET', { accept: '*/*' }, 302],
+    ['an iframe', 'GET', { 'sec-fetch-dest': 'iframe' }, 302],
     ['a form', 'POST', {}, 302],
     ['a script', 'GET', { accept: '*/*', 'sec-fetch-dest': 'empty' }, 401],
     ['an old script', 'GET', { 'x-requested-with': 'XMLHttpRequest' }, 401],
     ['an API client', 'GET', { accept: 'application/json' }, 401],
-    ['a call that changes something', 'DELETE', { accept: '*/*' }, 401],
+    ['a mutating request', 'DELETE', { accept: '*/*' }, 401],
     ['a preflight', 'OPTIONS', { origin: 'https://a.example', 'access-control-request-method': 'PUT' }, 200],
-    ['what only looks like one', 'OPTIONS', {}, 302],
+    ['an OPTIONS request that is not a preflight', 'OPTIONS', {}, 302],
   ])('%s', async (_, method, headers, status) => {
     await using gateway = await start()
     const reply = await new Browser(gateway).get('/a', headers, method)
@@ -196,7 +196,7 @@ describe('who is not signed in', () => {
     if (status === 401) expect(await reply.text()).toBe('oidc failure: not signed in')
   })
 
-  test('comes back to a path of this host, whatever was asked for', async () => {
+  test('is always sent back to a path on the same host', async () => {
     await using gateway = await start()
     for (const path of [
       '//evil.example/a',
@@ -214,14 +214,14 @@ describe('who is not signed in', () => {
     }
   })
 
-  test('has few sign-ins open at a time', async () => {
+  test('has a limited number of pending sign-ins', async () => {
     await using gateway = await start()
     const browser = new Browser(gateway)
     for (let i = 0; i < 10; i++) await browser.get('/a')
     expect(browser.jar.size).toBe(3)
   })
 
-  test('keeps the cookies of sign-ins away from every backend', async () => {
+  test('sign-in cookies are never forwarded to a backend', async () => {
     await using gateway = await start()
     const browser = new Browser(gateway)
     await browser.signIn()
@@ -247,7 +247,7 @@ describe('a session', () => {
   const refreshes = ({ asked }: IdentityProvider) =>
     asked.filter(({ form }) => form.get('grant_type') === 'refresh_token').length
 
-  test('is refreshed when its token ends, once for all requests of a page', () =>
+  test('is refreshed when its token expires, once for parallel requests', () =>
     later({}, async (browser, clock, own) => {
       const before = new Map(browser.jar)
       clock.advance(700_000)
@@ -267,7 +267,7 @@ describe('a session', () => {
       expect((await browser.get('/a', { accept: 'application/json' })).status).toBe(401)
     }))
 
-  test('is refused while the provider is down, and goes on behind that', () =>
+  test('is refused while the provider is down, and continues afterwards', () =>
     later({}, async (browser, clock, own) => {
       own.answer = (_req, res) => Boolean(res.writeHead(503).end())
       clock.advance(700_000)
@@ -280,14 +280,14 @@ describe('a session', () => {
       expect((await browser.get('/a')).status).toBe(200)
     }))
 
-  test('cannot be refreshed with the token of somebody else', () =>
+  test('cannot be refreshed with another user’s token', () =>
     later({}, async (browser, clock, own) => {
       own.claims = { sub: 'mallory' }
       clock.advance(700_000)
       expect((await browser.get('/a')).status).toBe(500)
     }))
 
-  test('ends after twelve hours, however often it was refreshed', () =>
+  test('ends after twelve hours, however often it is refreshed', () =>
     later({}, async (browser, clock) => {
       for (let hour = 0; hour < 12; hour++) {
         expect((await browser.get('/a')).status).toBe(200)
@@ -296,7 +296,7 @@ describe('a session', () => {
       expect((await browser.get('/a')).status).toBe(302)
     }))
 
-  test('outlives keys that rotate: who signs in later has tokens of the new ones', () =>
+  test('survives key rotation, and new sign-ins use the new keys', () =>
     later({}, async (browser, clock, own) => {
       await own.rotate()
       clock.advance(11_000)
@@ -306,7 +306,7 @@ describe('a session', () => {
       expect((await browser.get('/a')).status).toBe(200)
     }))
 
-  test('is cut into several cookies where it is long, and a session that fits nowhere is an error', async () => {
+  test('that is long is split into several cookies, and fails if too long for that', async () => {
     await using own = await startIdentityProvider()
     own.claims = { groups: 'g'.repeat(5000) }
     await using gateway = await start({ provider: own })
@@ -332,7 +332,7 @@ describe('a session', () => {
     expect((await browser.get('/a')).status).toBe(302)
   })
 
-  test('ends here and at the provider', async () => {
+  test('ends both at the gateway and at the provider', async () => {
     await using gateway = await start()
     const browser = new Browser(gateway)
     await browser.signIn()
@@ -367,7 +367,7 @@ describe('attacks', () => {
   const INVALID = [400, 'oidc failure: invalid callback']
   const said = async (reply: Response) => [reply.status, await reply.text()]
 
-  test('a callback works once, and only for the browser that began it', async () => {
+  test('a callback works once, and only in the browser that started it', async () => {
     await using at = await sent()
     expect(await said(await new Browser(at.gateway).get(at.back))).toEqual(INVALID)
     const kept = new Map(at.browser.jar)
@@ -378,7 +378,7 @@ describe('attacks', () => {
     expect(await said(await at.browser.get(at.back))).toEqual(INVALID)
   })
 
-  test("a code of another sign-in, or of an attacker's, is refused", async () => {
+  test('a code from another sign-in or from an attacker is refused', async () => {
     await using one = await sent()
     const other = new Browser(one.gateway)
     const page = (await other.get('/b')).headers.get('location') ?? ''
@@ -393,21 +393,21 @@ describe('attacks', () => {
     ['two states', back => `${back}&state=x`],
     ['two codes', back => `${back}&code=x`],
     ['another issuer (mix-up)', back => back.replace(/iss=[^&]+/, 'iss=https%3A%2F%2Fevil.example')],
-    ['a made-up state that names a cookie', back => back.replace(/state=[^&]+/, 'state=__proto__')],
+    ['a forged state named __proto__', back => back.replace(/state=[^&]+/, 'state=__proto__')],
   ])('%s', async (_, change) => {
     await using at = await sent()
     expect(await said(await at.browser.get(change(at.back)))).toEqual(INVALID)
     expect((await at.browser.get('/a')).status).toBe(302)
   })
 
-  test('a provider that announces its name in callbacks has to give it', async () => {
+  test('a callback without an issuer is refused when the provider announces one', async () => {
     await using own = await startIdentityProvider()
     own.metadata = { ...own.metadata, authorization_response_iss_parameter_supported: true }
     await using at = await sent({ provider: own })
     expect(await said(await at.browser.get(at.back.replace(/&iss=[^&]+/, '')))).toEqual(INVALID)
   })
 
-  test('a refusal of the provider is told without its words', async () => {
+  test('a provider error is reported without its description', async () => {
     await using at = await sent()
     const state = new URL(at.back, 'http://x').searchParams.get('state')
     const refused = await at.browser.get(`/oauth/callback?error=access_denied&error_description=<b>&state=${state}`)
@@ -422,10 +422,14 @@ describe('attacks', () => {
   })
 
   test.each<[string, Record<string, unknown>, string]>([
-    ['of another sign-in', { nonce: 'x' }, 'the ID token belongs to another sign-in'],
+    ['from another sign-in', { nonce: 'x' }, 'the ID token belongs to another sign-in'],
     ['for another client', { aud: 'other' }, 'the ID token is refused: '],
-    ['for several clients, of another', { aud: ['web', 'x'], azp: 'x' }, 'the ID token is meant for another client'],
-    ['of another issuer', { iss: 'https://evil.example' }, 'the ID token is refused: '],
+    [
+      'for several clients with another azp',
+      { aud: ['web', 'x'], azp: 'x' },
+      'the ID token is meant for another client',
+    ],
+    ['from another issuer', { iss: 'https://evil.example' }, 'the ID token is refused: '],
     ['that has expired', { exp: 1 }, 'the ID token is refused: '],
     ['without a subject', { sub: undefined }, 'the ID token is refused: '],
   ])('an ID token %s is refused', async (_, claims, detail) => {
@@ -439,9 +443,9 @@ describe('attacks', () => {
 
   test.each<[string, Record<string, unknown>]>([
     ['no ID token', { id_token: undefined }],
-    ['one without a signature', { id_token: `${btoa('{"alg":"none","kid":"x"}').replace(/=/g, '')}.e30.` }],
-    ['one that is none', { id_token: 'x' }],
-  ])('a token endpoint that gives %s signs nobody in', async (_, tokens) => {
+    ['an unsigned ID token', { id_token: `${btoa('{"alg":"none","kid":"x"}').replace(/=/g, '')}.e30.` }],
+    ['a malformed ID token', { id_token: 'x' }],
+  ])('a token endpoint that returns %s does not sign the user in', async (_, tokens) => {
     await using own = await startIdentityProvider()
     own.tokens = tokens
     await using at = await sent({ provider: own })
@@ -452,16 +456,16 @@ describe('attacks', () => {
   test.each<[string, IdentityProvider['answer']]>([
     ['answers 500', (_req, res) => Boolean(res.writeHead(500).end('topsecret'))],
     ['answers HTML', (_req, res) => Boolean(res.end('<html>topsecret'))],
-    ['resets', req => Boolean(req.socket.destroy())],
+    ['resets the connection', req => Boolean(req.socket.destroy())],
     [
-      'never ends its answer',
+      'never ends its response',
       (_req, res) => {
         res.write('{'.repeat(2 * 1024 * 1024))
         return true
       },
     ],
     ['redirects', (_req, res) => Boolean(res.writeHead(302, { location: 'http://127.0.0.1:1/' }).end())],
-  ])('a provider that %s signs nobody in', async (_, answer) => {
+  ])('a provider that %s does not sign the user in', async (_, answer) => {
     await using own = await startIdentityProvider()
     await using at = await sent({ provider: own })
     own.answer = answer
@@ -476,33 +480,30 @@ describe('attacks', () => {
     ['hangs', '/token', 'the token endpoint gives no usable answer'],
     ['drips', '/token', 'the token endpoint gives no usable answer'],
     ['hangs', '/.well-known/openid-configuration', 'the metadata of the identity provider is unavailable'],
-  ])(
-    'a provider that %s at %s is given up after ten seconds, and the next sign-in works',
-    async (how, path, detail) => {
-      const clock = new ManualClock(Date.now())
-      await using own = await startIdentityProvider({ now: () => Math.floor(clock.now() / 1000) })
-      await using gateway = await start({ provider: own, clock })
-      const browser = new Browser(gateway)
-      const asked = Promise.withResolvers<void>()
-      own.answer = (req, res) => {
-        if (req.url !== path) return false
-        if (how === 'drips') res.write('{')
-        asked.resolve()
-        return true
-      }
-      const reply = browser.signIn()
-      await asked.promise
-      clock.advance(10_000)
-      const refused = await reply.catch(() => undefined)
-      if (path === '/token') expect(await said(refused as Response)).toEqual([500, `oidc failure: ${detail}`])
-      own.answer = () => false
-      clock.advance(5_000)
-      await browser.signIn()
-      expect((await browser.get('/a')).status).toBe(200)
-    },
-  )
+  ])('a provider that %s at %s times out after ten seconds, and the next sign-in works', async (how, path, detail) => {
+    const clock = new ManualClock(Date.now())
+    await using own = await startIdentityProvider({ now: () => Math.floor(clock.now() / 1000) })
+    await using gateway = await start({ provider: own, clock })
+    const browser = new Browser(gateway)
+    const asked = Promise.withResolvers<void>()
+    own.answer = (req, res) => {
+      if (req.url !== path) return false
+      if (how === 'drips') res.write('{')
+      asked.resolve()
+      return true
+    }
+    const reply = browser.signIn()
+    await asked.promise
+    clock.advance(10_000)
+    const refused = await reply.catch(() => undefined)
+    if (path === '/token') expect(await said(refused as Response)).toEqual([500, `oidc failure: ${detail}`])
+    own.answer = () => false
+    clock.advance(5_000)
+    await browser.signIn()
+    expect((await browser.get('/a')).status).toBe(200)
+  })
 
-  test('metadata of another issuer, and pages without TLS, are not used', async () => {
+  test('metadata of another issuer and endpoints without TLS are rejected', async () => {
     for (const lie of [{ issuer: 'https://evil.example' }, { authorization_endpoint: 'javascript:alert(1)' }]) {
       await using own = await startIdentityProvider()
       own.metadata = { ...own.metadata, ...lie }
@@ -511,7 +512,7 @@ describe('attacks', () => {
     }
   })
 
-  test('cookies that another host may have set count for nothing', async () => {
+  test('cookies set by another host are ignored', async () => {
     await using gateway = await start()
     const mallory = new Browser(gateway)
     await mallory.signIn()
@@ -527,7 +528,7 @@ describe('attacks', () => {
   })
 
   test.each(['', 'x', '.', 'A'.repeat(8000), '%00', 'e30', '!'.repeat(40)])(
-    'a cookie %j is no session',
+    'a cookie %j is not a session',
     async value => {
       await using gateway = await start()
       const browser = new Browser(gateway)
@@ -537,7 +538,7 @@ describe('attacks', () => {
     },
   )
 
-  test('nothing of a sign-in is in the log or in a trace', async () => {
+  test('logs and traces contain no sign-in secrets', async () => {
     await using gateway = await start()
     const watch = gateway.trace.watch({ requests: 3 })
     if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
@@ -567,7 +568,7 @@ describe('attacks', () => {
   })
 })
 
-describe('where the endpoints come from', () => {
+describe('provider endpoints', () => {
   const signsIn = async (own: IdentityProvider, more: string) => {
     await using gateway = await start({ provider: own, more })
     const browser = new Browser(gateway)
@@ -576,7 +577,7 @@ describe('where the endpoints come from', () => {
     return own.asked.map(({ path }) => path.replace(/\?.*/, ''))
   }
 
-  test('the file alone', async () => {
+  test('from the config alone', async () => {
     await using own = await startIdentityProvider({ algorithm: 'ES256' })
     const { issuer } = own
     const more = `authorizationEndpoint: '${issuer}/authorize', tokenEndpoint: '${issuer}/token', jwks: {url: '${issuer}/jwks'}, tokenEndpointAuth: clientSecretPost`
@@ -584,7 +585,7 @@ describe('where the endpoints come from', () => {
     expect(own.asked[1]?.form.get('client_secret')).toBe('s3cret')
   })
 
-  test('a document in the file, or of another address', async () => {
+  test('from an inline discovery document or another URL', async () => {
     await using own = await startIdentityProvider()
     const { issuer, metadata } = own
     expect(await signsIn(own, `discovery: '${JSON.stringify(metadata)}'`)).toEqual(['/authorize', '/token', '/jwks'])
@@ -595,7 +596,7 @@ describe('where the endpoints come from', () => {
     )
   })
 
-  test('a provider with a client that signs in by form only', async () => {
+  test('from a provider that only accepts client_secret_post', async () => {
     await using own = await startIdentityProvider()
     own.metadata = { ...own.metadata, token_endpoint_auth_methods_supported: ['client_secret_post'] }
     await signsIn(own, '')

@@ -34,7 +34,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
 
 const entry = (key: string, value: string) => ({ entries: [{ key, value }] })
 
-test('all descriptors of a request are asked about together', async () => {
+test('all descriptors of a request are sent in one call', async () => {
   await using at = await start(
     () => OK,
     `${BY_USER}, {entries: [{key: path, value: request.path}, {key: n, value: '1 + 1'}, {key: b, value: 'true'}]},
@@ -61,13 +61,13 @@ test('all descriptors of a request are asked about together', async () => {
   ])
 })
 
-test('nothing to ask about: nobody is asked', async () => {
+test('the service is not called without descriptors', async () => {
   await using at = await start(() => OVER)
   expect((await at.fetch()).status).toBe(200)
   expect(at.service.asked).toEqual([])
 })
 
-test('what the service gives stands in request and response', async () => {
+test('headers from the service are added to request and response', async () => {
   await using at = await start(() => ({
     ...OK,
     statuses: [
@@ -105,9 +105,9 @@ test('what the service gives stands in request and response', async () => {
 
 test.each<[string, Plain, string]>([
   ['a limit that is reached', OVER, 'rate limit exceeded'],
-  ['with words of its own', { ...OVER, rawBody: Buffer.from('slow down') }, 'slow down'],
-  ['an answer that says nothing', {}, 'rate limit exceeded'],
-  ['a code that nobody knows', { overallCode: 9 }, 'rate limit exceeded'],
+  ['a limit with a custom body', { ...OVER, rawBody: Buffer.from('slow down') }, 'slow down'],
+  ['an empty response', {}, 'rate limit exceeded'],
+  ['an unknown code', { overallCode: 9 }, 'rate limit exceeded'],
 ])('%s: 429', async (_, answer, body) => {
   await using at = await start(
     () => ({
@@ -130,14 +130,14 @@ test.each([
   ['failOpen', { code: 14, details: 'down' }, 200],
   ['failOpen', { code: 3, details: 'what?' }, 500],
   ['failOpen', Buffer.from([0xff]), 500],
-])('%s, and the service answers %j: %i', async (mode, answer, status) => {
+])('%s with a service response of %j: %i', async (mode, answer, status) => {
   await using at = await start(() => answer, BY_USER, `failureMode: ${mode}`)
   const response = await at.fetch('ann')
   expect(response.status).toBe(status)
   if (status === 500) expect(await response.text()).toBe('rate limit failed')
 })
 
-test('a service that hangs is given up after two seconds', async () => {
+test('a hung service times out after two seconds', async () => {
   const clock = new ManualClock()
   const asked = Promise.withResolvers<void>()
   await using at = await start(() => asked.resolve(), BY_USER, '', '', { clock })
@@ -147,7 +147,7 @@ test('a service that hangs is given up after two seconds', async () => {
   expect((await response).status).toBe(500)
 })
 
-test('no client gets past its limit by what it sends', async () => {
+test('client input cannot bypass the limit', async () => {
   await using at = await start(() => OK, BY_USER, 'failureMode: failOpen')
   expect(await sendRepeated(at.url, { 'x-user': ['ann', 'ben'] })).toBe(403)
   await using other = await start(
@@ -162,7 +162,7 @@ test('no client gets past its limit by what it sends', async () => {
   expect(other.service.asked.length).toBe(1)
 })
 
-test('conditions choose the limit', async () => {
+test('conditions select the limit', async () => {
   await using service = await startEnvoyServices({ shouldRateLimit: () => OVER })
   await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 200}, remoteRateLimit: {conditional: [
@@ -171,7 +171,7 @@ binds: [{port: 8080, listeners: [{routes: [{policies: {directResponse: {status: 
   expect((await fetch(`${gateway.url(8080)}/fast`)).status).toBe(200)
 })
 
-test('tokens are asked for before a call to a model, and counted behind it', async () => {
+test('token limits are checked before a model call, and used tokens are reported after it', async () => {
   let left = true
   await using service = await startEnvoyServices({ shouldRateLimit: () => (left ? OK : OVER) })
   await using model = await startOpenAiServer()

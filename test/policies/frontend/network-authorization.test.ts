@@ -20,7 +20,7 @@ test.each<[unknown[], string, boolean]>([
   [[INSIDE, 'source.address == "192.0.2.1"'], '192.0.2.1', true],
   [[{ deny: INSIDE }], 'not an address', false],
   [[{ require: INSIDE }], 'not an address', false],
-])('%j lets %s connect: %j', (rules, address, expected) => expect(from(rules, address)).toBe(expected))
+])('%j allows %s to connect: %j', (rules, address, expected) => expect(from(rules, address)).toBe(expected))
 
 test.each([
   [{ rules: ['request.path == "/"'] }, 'GW302 rules.0'],

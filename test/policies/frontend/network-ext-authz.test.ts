@@ -34,7 +34,7 @@ binds: [{port: 8080, listeners: [{routes: [{backends: [{host: '${backend.host}'}
   }
 }
 
-test('a service is asked once for each connection, and its word stands in every request', async () => {
+test('the service is called once per connection, and its result applies to every request', async () => {
   await using at = await start((_req, res) => {
     res.setHeader('x-user', 'ann')
     res.end()
@@ -47,7 +47,7 @@ test('a service is asked once for each connection, and its word stands in every 
   expect(answers).not.toContain('root')
 })
 
-test('a body goes out with POST', async () => {
+test('a configured body is sent with POST', async () => {
   await using at = await start((_req, res) => res.end(), `body: '{"ip": source.address}'`)
   await at.send()
   expect(at.asked).toEqual(['POST /  {"ip":"127.0.0.1"}'])
@@ -63,7 +63,7 @@ test.each([
   [403, ', failureMode: allow'],
   [500, ', failureMode: allow'],
   [204, ', failureMode: allow'],
-])('an answer of %i closes the connection%s', async (status, more) => {
+])('a response of %i closes the connection%s', async (status, more) => {
   await using at = await start((_req, res) => closes(res, status), '', more)
   expect(await at.send()).toBe('')
   expect(at.asked.length).toBe(1)
@@ -73,7 +73,7 @@ test.each([
   [', failureMode: deny', false],
   [', failureMode: {denyWithStatus: 503}', false],
   [', failureMode: allow', true],
-])('a service that cannot be reached%s', async (more, passes) => {
+])('an unreachable service%s', async (more, passes) => {
   await using at = await start((_req, res) => res.end(), '', more, '127.0.0.1:1')
   expect((await at.send()).startsWith('HTTP/1.1 200')).toBe(passes)
 })

@@ -29,14 +29,22 @@ async function ask(url: string, { body, headers = [], path = '/' }: Sent) {
 const BAD = '{"role":"bad"}'
 const ROLE = 'json(request.body).role == "bad"'
 
-describe('a deny that cannot be evaluated denies', () => {
+describe('a deny rule that cannot be evaluated denies', () => {
   test.each<[string, string, Sent]>([
-    ['plainly', ROLE, { body: BAD }],
-    ['an element without it', 'json(request.body).filter(m, m.role == "bad").size() > 0', { body: `[${BAD},{}]` }],
-    ['the same, mapped', 'json(request.body).map(m, m.role).exists(r, r == "bad")', { body: `[${BAD},{}]` }],
+    ['a plain match', ROLE, { body: BAD }],
+    [
+      'an element without the field',
+      'json(request.body).filter(m, m.role == "bad").size() > 0',
+      { body: `[${BAD},{}]` },
+    ],
+    [
+      'an element without the field, mapped',
+      'json(request.body).map(m, m.role).exists(r, r == "bad")',
+      { body: `[${BAD},{}]` },
+    ],
     ['a map in place of a list', 'json(request.body).a[0] == "bad"', { body: '{"a":{"0":"bad"}}' }],
     [
-      'a part of a header sent twice',
+      'a substring of a header sent twice',
       'request.headers["x-a"].contains("bad")',
       {
         headers: [
@@ -66,7 +74,7 @@ describe('a deny that cannot be evaluated denies', () => {
       },
     ],
     ['a second cookie', 'request.headers.cookie("role") == "bad"', { headers: [['cookie', 'role=good; role=bad']] }],
-    ['a byte-order mark', ROLE, { body: `\ufeff${BAD}` }],
+    ['a byte order mark', ROLE, { body: `\ufeff${BAD}` }],
     ['UTF-16', ROLE, { body: Buffer.from(BAD, 'utf16le') }],
     [
       'an invalid byte',
@@ -75,22 +83,26 @@ describe('a deny that cannot be evaluated denies', () => {
     ],
     ['a comment', ROLE, { body: `/**/${BAD}` }],
     ['a body that is too long', ROLE, { body: `{"pad":"${'x'.repeat(2000)}","role":"bad"}` }],
-    ['the same, behind has()', `has(request.body) && ${ROLE}`, { body: `${' '.repeat(2000)}${BAD}` }],
-    ['the same, with a default', `default(${ROLE}, false)`, { body: `${' '.repeat(2000)}${BAD}` }],
     [
-      'the same, behind an optional',
+      'a body that is too long, guarded by has()',
+      `has(request.body) && ${ROLE}`,
+      { body: `${' '.repeat(2000)}${BAD}` },
+    ],
+    ['a body that is too long, with a default', `default(${ROLE}, false)`, { body: `${' '.repeat(2000)}${BAD}` }],
+    [
+      'a body that is too long, in an optional',
       'json(request.?body.orValue(b"{}")).role == "bad"',
       { body: ' '.repeat(2000) + BAD },
     ],
-    ['another type on the way', 'json(request.body).user.role == "bad"', { body: '{"user":[{"role":"bad"}]}' }],
-    ['null on the way', 'json(request.body).user.role == "bad"', { body: '{"user":null}' }],
+    ['another type along the path', 'json(request.body).user.role == "bad"', { body: '{"user":[{"role":"bad"}]}' }],
+    ['null along the path', 'json(request.body).user.role == "bad"', { body: '{"user":null}' }],
     [
-      'another type on the way, with a default',
+      'another type along the path, with a default',
       'default(json(request.body).user.role, "") == "bad"',
       { body: '{"user":"bad"}' },
     ],
-    ['what coalesce would pass over', 'coalesce(json(request.body).role, "") == "bad"', { body: `\ufeff${BAD}` }],
-    ['text for a number', 'int(request.headers["x-n"]) > 5', { headers: [['x-n', '6.']] }],
+    ['an error that coalesce would skip', 'coalesce(json(request.body).role, "") == "bad"', { body: `\ufeff${BAD}` }],
+    ['text that is not a number', 'int(request.headers["x-n"]) > 5', { headers: [['x-n', '6.']] }],
     ['a number beyond 64 bits', 'int(request.headers["x-n"]) > 5', { headers: [['x-n', '99999999999999999999']] }],
     [
       'a header sent twice',
@@ -103,7 +115,7 @@ describe('a deny that cannot be evaluated denies', () => {
       },
     ],
     [
-      'the same, in a list',
+      'a header sent twice, in a list',
       'request.headers["x-plan"] in ["bad"]',
       {
         headers: [
@@ -113,31 +125,35 @@ describe('a deny that cannot be evaluated denies', () => {
       },
     ],
     [
-      'more elements than are looked at',
+      'more elements than are inspected',
       'request.path.split("/").exists(p, p == "bad")',
       { path: `${'/'.repeat(52_000)}bad` },
     ],
     ['many elements in JSON', 'json(request.body).exists(p, p == "bad")', { body: `[${'1,'.repeat(101_000)}"bad"]` }],
     [
-      'an absent value beside an unreadable one',
+      'an absent value before an unreadable one',
       `request.headers["x-none"] == "1" || ${ROLE}`,
       { body: `\ufeff${BAD}` },
     ],
     [
-      'an unreadable value beside an absent one',
+      'an unreadable value before an absent one',
       `${ROLE} || request.headers["x-none"] == "1"`,
       { body: `\ufeff${BAD}` },
     ],
-    ['a member that stands there twice', ROLE, { body: '{"role":"bad","role":"good"}' }],
-    ['a member twice, once escaped, deep inside', ROLE, { body: '{"role":"bad","x":[{"a":":\\"","\\u0061":1}]}' }],
-    ['elements of different faults', 'json(request.body).exists(m, m.role == "bad")', { body: '[{},"",{}]' }],
+    ['a duplicate member', ROLE, { body: '{"role":"bad","role":"good"}' }],
     [
-      'a token that is none',
+      'a duplicate member, once escaped, deeply nested',
+      ROLE,
+      { body: '{"role":"bad","x":[{"a":":\\"","\\u0061":1}]}' },
+    ],
+    ['elements with different faults', 'json(request.body).exists(m, m.role == "bad")', { body: '[{},"",{}]' }],
+    [
+      'a malformed token',
       'unvalidatedJwtPayload(request.headers.authorization).sub == "bad"',
       { headers: [['authorization', 'a.b.c']] },
     ],
     [
-      'an address that is none',
+      'an IPv4-mapped address',
       'cidr("10.0.0.0/8").containsIP(request.headers["x-ip"])',
       { headers: [['x-ip', '::ffff:10.0.0.1']] },
     ],
@@ -152,23 +168,23 @@ describe('a deny that cannot be evaluated denies', () => {
     ['a header', 'request.headers["x-none"] == "1"', {}],
     ['a field', ROLE, { body: '{}' }],
     ['the body', ROLE, {}],
-    ['a member that other objects have too', ROLE, { body: '{"x":[{"a":"b:c"},{"a":"\\":"}]}' }],
+    ['a member (siblings repeat names)', ROLE, { body: '{"x":[{"a":"b:c"},{"a":"\\":"}]}' }],
     ['an element', 'json(request.body)[3] == 1', { body: '[1]' }],
     ['the token', 'jwt.groups.admin == true', {}],
-    ['an optional', 'jwt.?blocked', {}],
+    ['an optional value', 'jwt.?blocked', {}],
     ['the value of an optional', 'jwt.?plan.value() == "free"', {}],
-  ])('%s that is not there does not', async (_, when, sent) => {
+  ])('a deny rule on %s that is missing does not', async (_, when, sent) => {
     await using gateway = await startGateway(yaml(deny(when), SMALL))
     expect(await ask(gateway.url(8080), sent)).toEqual({ status: 200, text: 'in' })
   })
 
-  test('what decides before it still decides', async () => {
+  test('conditions before the failing one still decide', async () => {
     await using gateway = await startGateway(yaml(deny(`request.path == "/guarded" && ${ROLE}`), SMALL))
     expect((await ask(gateway.url(8080), { path: '/open', body: 'no JSON' })).status).toBe(200)
     expect((await ask(gateway.url(8080), { path: '/guarded', body: 'no JSON' })).status).toBe(403)
   })
 
-  test('the value that a transformation could not compute', async () => {
+  test('a metadata value that a transformation could not compute', async () => {
     const gateways = `
 binds:
   - port: 8080
@@ -182,14 +198,14 @@ binds:
   })
 })
 
-describe('an entry whose condition cannot be evaluated', () => {
+describe('a condition that cannot be evaluated', () => {
   const limits = `localRateLimit: {conditional: [{condition: '${ROLE}', requests: 1, unit: hours}, {requests: 100, unit: hours}]}, ${OK}`
   const block = `directResponse: {conditional: [{condition: '${ROLE}', status: 451, body: out}, {status: 200, body: in}]}`
 
   test.each([
-    ['of a rate limit', limits],
-    ['of a direct response', block],
-  ])('%s is neither skipped nor applied', async (_, policies) => {
+    ['in a rate limit', limits],
+    ['in a direct response', block],
+  ])('%s rejects the request instead of skipping or applying the entry', async (_, policies) => {
     await using gateway = await startGateway(yaml(policies))
     expect((await ask(gateway.url(8080), { body: '{}' })).status).toBe(200)
     expect(await ask(gateway.url(8080), { body: `\ufeff${BAD}` })).toEqual({
@@ -199,13 +215,13 @@ describe('an entry whose condition cannot be evaluated', () => {
   })
 })
 
-describe('an allow that asks for an optional', () => {
+describe('an allow rule that reads an optional', () => {
   test.each([
     ['has(jwt.?groups.admin)'],
     ['has(jwt.?groups)'],
     ['jwt.?groups.admin.orValue(false)'],
     ['default(jwt.?groups.admin, false)'],
-  ])('%s lets nobody in without it', async when => {
+  ])('%s allows nobody without it', async when => {
     await using gateway = await startGateway(yaml(`authorization: {rules: [${JSON.stringify(when)}]}, ${OK}`))
     expect((await ask(gateway.url(8080), {})).status).toBe(403)
   })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { holdsCredential } from '../../../src/policies/parts/header-expressions.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 
-describe('what is written for a credential', () => {
+describe('a value configured for a credential header', () => {
   test.each([
     ['"Bearer a"'],
     ['Bearer a'],
@@ -11,7 +11,7 @@ describe('what is written for a credential', () => {
     ['"Bearer " + jwt.raw'],
     [{ a: 1 }],
     [7],
-  ])('%j may be it', text => {
+  ])('%j may be a credential', text => {
     expect(holdsCredential('Authorization', text)).toBe(true)
   })
 
@@ -21,16 +21,16 @@ describe('what is written for a credential', () => {
     ['string(jwt.exp)'],
     ['default(request.headers["a"], null)'],
     ['jwt.admin ? apiKey.token : source.address'],
-  ])('%j only says where it comes from', text => {
+  ])('%j only refers to its source', text => {
     expect(holdsCredential('Authorization', text)).toBe(false)
   })
 
-  test('another field is none', () => {
+  test('another header holds no credential', () => {
     expect(holdsCredential('x-a', '"Bearer a"')).toBe(false)
   })
 })
 
-describe('a credential that nobody has quoted', () => {
+describe('an unquoted credential', () => {
   const policies = [
     'transformations: {request: {set: {authorization: Bearer s3cret}}}',
     'transformations: {request: {set: {x-api-key: s3cret}}}',
@@ -38,7 +38,7 @@ describe('a credential that nobody has quoted', () => {
     'directResponse: {status: 200, headers: {authorization: s3cret}}',
     'extAuthz: {host: "a.test:1", protocol: {http: {addRequestHeaders: {authorization: s3cret x}}}}',
   ]
-  test.each(policies)('is in no finding: %s', async policy => {
+  test.each(policies)('is not shown in findings: %s', async policy => {
     const text = `binds: [{port: 3000, listeners: [{routes: [{policies: {${policy}}}]}]}]`
     const failure = await startGateway(text).then(
       () => undefined,
@@ -49,7 +49,7 @@ describe('a credential that nobody has quoted', () => {
   })
 })
 
-test('the literal of a credential is in no trace', async () => {
+test('a credential literal is not shown in traces', async () => {
   await using gateway = await startGateway(`
 binds:
 - port: 3000

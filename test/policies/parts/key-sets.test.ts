@@ -25,19 +25,19 @@ test.each([
     [200, 503],
   ],
   [
-    'the provider of a sign-in',
+    'an OIDC provider',
     (at: string, tls: string) =>
       `oidc: {issuer: '${at}', clientId: a, clientSecret: b, redirectURI: 'http://gw.test/back'${tls}}`,
     '/',
     [302, 500],
   ],
   [
-    'the authorization server of MCP clients',
+    'an MCP authorization server',
     (at: string, tls: string) => `mcpAuthentication: {issuer: '${at}', audiences: [], clientId: a${tls}}`,
     '/.well-known/oauth-authorization-server/mcp',
     [200, 502],
   ],
-])('the authority that has signed for %s is trusted where the file says so', async (_, policy, path, [good, bad]) => {
+])('trusts a configured CA for %s', async (_, policy, path, [good, bad]) => {
   const signer = await createSigner('k', 'ES256')
   const authority = createAuthority('our own')
   const { cert, key } = createCertificate(authority, ['login.test'])

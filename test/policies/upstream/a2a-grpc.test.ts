@@ -105,7 +105,7 @@ async function call(path: keyof typeof RPCS): Promise<Buffer[]> {
   return got
 }
 
-test('cards over gRPC lead to the gateway, in both versions', async () => {
+test('agent cards over gRPC point to the gateway, in both versions', async () => {
   const { host } = new URL(gateway.url(8080))
   const [of03] = await call('/a2a.v1.A2AService/GetAgentCard')
   expect(older.decode(of03 as Buffer)).toEqual({
@@ -128,14 +128,14 @@ test('cards over gRPC lead to the gateway, in both versions', async () => {
   })
 })
 
-test('a damaged card over gRPC is refused, and other messages pass as they are', async () => {
+test('a corrupt card over gRPC fails, and other messages pass unchanged', async () => {
   damaged = true
   await expect(call('/lf.a2a.v1.A2AService/GetExtendedAgentCard')).rejects.toThrow()
   expect(await call('/lf.a2a.v1.A2AService/GetTask')).toHaveLength(1)
   damaged = false
 })
 
-test('tasks of calls over gRPC are told', async () => {
+test('tasks of gRPC calls are logged', async () => {
   const from = gateway.logged.length
   await call('/lf.a2a.v1.A2AService/GetTask')
   await call('/lf.a2a.v1.A2AService/SendMessage')

@@ -118,23 +118,29 @@ const card: Parameters<typeof startAgent>[0] = (_url, _rpc, host) => ({
   headers: { etag: '"v1"', vary: 'Accept', 'cache-control': 'max-age=60' },
 })
 
-test.each(['route', 'backend'] as const)('a card leads to the gateway, with the policy on the %s', async placed => {
-  await using at = await start(card, '', placed)
-  for (const path of ['/.well-known/agent-card.json', '/.well-known/agent.json']) {
-    const response = await fetch(at.url + path)
-    const got = (await response.json()) as Plain
-    expect(got.url).toBe(`${at.url}/a2a/jsonrpc`)
-    expect(got.additionalInterfaces.map(({ url }: Plain) => url)).toEqual([`${at.url}/a2a/rest?x=1`, at.host])
-    expect(got.supportedInterfaces.map(({ url }: Plain) => url)).toEqual([`${at.url}/a2a/jsonrpc`, `grpc://${at.host}`])
-    expect(got.supportedInterfaces[1].tenant).toBe('t')
-    expect(got.signatures).toBeUndefined()
-    expect(got.provider.url).toBe('https://example.com/us')
-    expect(response.headers.get('vary')).toBe('Accept, A2A-Version, X-Forwarded-Proto')
-    expect(response.headers.get('cache-control')).toBe('max-age=60')
-  }
-})
+test.each(['route', 'backend'] as const)(
+  'an agent card points to the gateway, with the policy on the %s',
+  async placed => {
+    await using at = await start(card, '', placed)
+    for (const path of ['/.well-known/agent-card.json', '/.well-known/agent.json']) {
+      const response = await fetch(at.url + path)
+      const got = (await response.json()) as Plain
+      expect(got.url).toBe(`${at.url}/a2a/jsonrpc`)
+      expect(got.additionalInterfaces.map(({ url }: Plain) => url)).toEqual([`${at.url}/a2a/rest?x=1`, at.host])
+      expect(got.supportedInterfaces.map(({ url }: Plain) => url)).toEqual([
+        `${at.url}/a2a/jsonrpc`,
+        `grpc://${at.host}`,
+      ])
+      expect(got.supportedInterfaces[1].tenant).toBe('t')
+      expect(got.signatures).toBeUndefined()
+      expect(got.provider.url).toBe('https://example.com/us')
+      expect(response.headers.get('vary')).toBe('Accept, A2A-Version, X-Forwarded-Proto')
+      expect(response.headers.get('cache-control')).toBe('max-age=60')
+    }
+  },
+)
 
-test('a card is known again by an entity tag of its own', async () => {
+test('a rewritten card has its own ETag', async () => {
   await using at = await start(card)
   const get = (headers: Record<string, string>) => fetch(`${at.url}/.well-known/agent-card.json`, { headers })
   const first = await get({})
@@ -156,7 +162,7 @@ test('a card is known again by an entity tag of its own', async () => {
   await elsewhere.text()
 })
 
-test('paths that the route rewrites are those of the client', async () => {
+test('a card uses the client’s path when the route rewrites it', async () => {
   await using agent = await startAgent(card)
   await using gateway = await startGateway(`
 binds: [{port: 8080, listeners: [{routes: [
@@ -177,7 +183,7 @@ test.each([
   ['GET', '/a2a/rest/v1/card', undefined],
   ['POST', '/a2a/jsonrpc', 'GetExtendedAgentCard'],
   ['POST', '/a2a/jsonrpc', 'agent/getAuthenticatedExtendedCard'],
-])('the extended card of %s %s is rewritten, too', async (method, path, rpc) => {
+])('the extended card at %s %s is rewritten too', async (method, path, rpc) => {
   await using at = await start((_url, called, host) => ({
     body: called === undefined ? cardOf(host) : { jsonrpc: '2.0', id: 1, result: cardOf(host) },
   }))
@@ -191,7 +197,7 @@ test.each([
   await until(() => at.gateway.logged.join('').includes(told))
 })
 
-test('calls and streams pass as they are, and their tasks are told', async () => {
+test('calls and streams pass unchanged, and their tasks are logged', async () => {
   const status = (state: string) => ({ kind: 'status-update', taskId: 't7', status: { state } })
   await using at = await start((url, rpc) => {
     const wrap = (result: unknown) => ({ jsonrpc: '2.0', id: 1, result })
@@ -223,7 +229,7 @@ test('calls and streams pass as they are, and their tasks are told', async () =>
   ])
 })
 
-test('HEAD, compressed cards and those with a byte order mark', async () => {
+test('rewrites compressed cards, cards with a byte order mark and HEAD responses', async () => {
   const json = JSON.stringify({ url: 'http://10.0.0.1/a2a', preferredTransport: 'JSONRPC' })
   let coding = 'gzip'
   let sent = gzipSync(json)
@@ -259,7 +265,7 @@ test.each([
   ['ws://agent/a', '', 'ws://HOST/a'],
   ['/a2a', '', 'http://HOST/a2a'],
   ['', '', ''],
-])('%j at a route with prefix %j is %j for clients', async (url, prefix, wanted) => {
+])('%j on a route with prefix %j becomes %j for clients', async (url, prefix, wanted) => {
   await using upstream = await startUpstream((_req, res) => res.end(JSON.stringify({ url })))
   await using gateway = await startGateway(one(upstream.host, prefix))
   const at = gateway.url(8080)
@@ -267,7 +273,7 @@ test.each([
   expect(got.url).toBe(wanted.replace('HOST', new URL(at).host))
 })
 
-test('clients of gRPC are told a port, whatever the card is like', async () => {
+test('gRPC URLs in a card always include a port', async () => {
   const supportedInterfaces = ['https://agent:7', 'agent:7', 'grpc://agent:7'].map(url => ({
     url,
     protocolBinding: 'GRPC',
@@ -283,7 +289,7 @@ test('clients of gRPC are told a port, whatever the card is like', async () => {
   ])
 })
 
-test('over TLS, and with the policy on route and backend, a card leads where it was asked for, once', async () => {
+test('with TLS and the policy on route and backend, a card is rewritten once to the requested URL', async () => {
   const authority = createAuthority('test authority')
   const server = createCertificate(authority, ['localhost'])
   await using upstream = await startUpstream((_req, res) => res.end(JSON.stringify({ url: 'http://10.0.0.1/a2a' })))
@@ -302,7 +308,7 @@ binds: [{port: 8080, listeners: [{protocol: HTTPS, tls: {cert: server.pem, key: 
   expect(JSON.parse(got).url).toBe(`https://localhost:${port}/one/a2a`)
 })
 
-test('the method of a call is found behind long parameters', async () => {
+test('the method of a call is found after long parameters', async () => {
   await using at = await start((_url, rpc, host) => ({ body: { id: 1, result: rpc ? cardOf(host) : {} } }))
   const body = JSON.stringify({ params: 'x'.repeat(100_000), method: 'GetExtendedAgentCard', id: 1 })
   const headers = { 'content-type': 'application/json' }
@@ -310,7 +316,7 @@ test('the method of a call is found behind long parameters', async () => {
   expect(reply.result.url).toBe(`${at.url}/a2a/jsonrpc`)
 })
 
-test('hostile cards and requests', async () => {
+test('survives hostile cards and requests', async () => {
   let reply: Reply = {}
   await using at = await start(() => reply)
   const get = async () => (await fetch(`${at.url}/.well-known/agent-card.json`)).text()

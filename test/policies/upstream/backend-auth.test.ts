@@ -19,8 +19,8 @@ function sent(spec: unknown, given: Given = {}, rawToken?: string): string[] {
 
 describe('a fixed key', () => {
   test.each<[string, unknown, Given, string[]]>([
-    ['alone', { key: 'k' }, {}, ['/', 'authorization: Bearer k']],
-    ['as a value', { key: { value: 'k' } }, {}, ['/', 'authorization: Bearer k']],
+    ['as a plain string', { key: 'k' }, {}, ['/', 'authorization: Bearer k']],
+    ['in a value field', { key: { value: 'k' } }, {}, ['/', 'authorization: Bearer k']],
     [
       'instead of the client’s',
       { key: 'k' },
@@ -28,7 +28,7 @@ describe('a fixed key', () => {
       ['/', 'authorization: Bearer k'],
     ],
     [
-      'in a header of its own, as it is',
+      'in a separate header, without a prefix',
       { key: { value: 'k', location: { header: { name: 'X-Api-Key' } } } },
       { headers: ['x-api-key', 'client'] },
       ['/', 'x-api-key: k'],
@@ -46,20 +46,20 @@ describe('a fixed key', () => {
       ['/p?q=1&key=a%26b'],
     ],
     [
-      'in a query of its own',
+      'as the only query parameter',
       { key: { value: 'k', location: { queryParameter: { name: 'key' } } } },
       { path: '/p' },
       ['/p?key=k'],
     ],
     [
-      'in a cookie, beside the others',
+      'in a cookie, alongside the others',
       { key: { value: 'k', location: { cookie: { name: 's' } } } },
       { headers: ['cookie', 'a=1; s=client', 'cookie', 'b=2'] },
       ['/', 'cookie: a=1; b=2; s=k'],
     ],
   ])('%s', (_what, spec, given, expected) => expect(sent(spec, given)).toEqual(expected))
 
-  test('comes from a file, without white space around it', () => {
+  test('can be read from a file, trimmed of whitespace', () => {
     for (const key of [{ file: 'k' }, { value: { file: 'k' } }]) {
       const { hooks, findings } = compile(backendAuth, { key }, undefined, { k: ' secret\n' })
       const x = exchange()
@@ -69,12 +69,12 @@ describe('a fixed key', () => {
     }
   })
 
-  test('an empty file is a mistake', () => {
+  test('from an empty file is a finding', () => {
     const { findings } = compile(backendAuth, { key: { file: 'k' } }, undefined, { k: '\n' })
     expect(findings).toEqual(['GW207 key.file the file `k` is empty'])
   })
 
-  test('a file that is not there sends the request without a credential of ours', () => {
+  test('from a missing file sends the request without a credential', () => {
     const { hooks } = compile(backendAuth, { key: { file: 'k' } })
     const x = exchange()
     expect(hooks.attempt?.(x, ATTEMPT)).toBe(undefined)
@@ -83,14 +83,14 @@ describe('a fixed key', () => {
 })
 
 describe('passthrough', () => {
-  test('puts back what a policy has validated', () => {
+  test('restores the credential that a policy validated', () => {
     expect(sent({ passthrough: {} }, {}, 'jwt')).toEqual(['/', 'authorization: Bearer jwt'])
     expect(sent({ passthrough: { location: { header: { name: 'x-token' } } } }, {}, 'jwt')).toEqual([
       '/',
       'x-token: jwt',
     ])
   })
-  test('does nothing where none was', () => {
+  test('does nothing without a validated credential', () => {
     expect(sent({ passthrough: {} }, { headers: ['authorization', 'Bearer x'] })).toEqual([
       '/',
       'authorization: Bearer x',
@@ -98,7 +98,7 @@ describe('passthrough', () => {
   })
 })
 
-test('further credentials go to their places', () => {
+test('additional credentials are sent in their own headers', () => {
   const credentials = [
     { location: { header: { name: 'x-one' } }, key: '1' },
     { location: { header: { name: 'x-two' } }, key: '2' },
@@ -107,7 +107,7 @@ test('further credentials go to their places', () => {
   expect(sent({ credentials })).toEqual(['/', 'x-one: 1', 'x-two: 2'])
 })
 
-describe('mistakes', () => {
+describe('findings', () => {
   test.each<[unknown, string]>([
     [{}, 'GW107 key'],
     [{ key: 'k', passthrough: {} }, 'GW108 passthrough'],
@@ -157,7 +157,7 @@ describe('mistakes', () => {
     expect(found.map(each => each.split(' ').slice(0, 2).join(' '))).toEqual([finding])
   })
 
-  test('no finding shows the key', () => {
+  test('never show the key', () => {
     const { findings } = compile(backendAuth, { key: { vlaue: 's3cr3t', value: 's3cr3t', file: 's3cr3t' } })
     expect(findings.length).toBeGreaterThan(0)
     expect(findings.join()).not.toContain('s3cr3t')

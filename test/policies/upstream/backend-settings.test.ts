@@ -7,7 +7,7 @@ import { compile, hooksOf } from '../policy-fixture.ts'
 const PEM = '-----BEGIN CERTIFICATE-----\nMII=\n-----END CERTIFICATE-----\n'
 
 describe('TLS', () => {
-  test('nothing set verifies against the system’s trust', () => {
+  test('verifies against the system’s CAs by default', () => {
     expect(hooksOf(backendTLS, {}).upstream).toEqual({ tls: {} })
   })
 
@@ -23,7 +23,7 @@ describe('TLS', () => {
     ],
   ])('%j', (spec, tls) => expect(hooksOf(backendTLS, spec).upstream).toEqual({ tls }))
 
-  test('certificates and keys come from files', () => {
+  test('reads certificates and keys from files', () => {
     const files = { ca: PEM, crt: PEM, key: PEM.replaceAll('CERTIFICATE', 'PRIVATE KEY') }
     const { hooks, findings } = compile(backendTLS, { root: 'ca', cert: 'crt', key: 'key' }, undefined, files)
     expect(findings).toEqual([])
@@ -39,7 +39,7 @@ describe('TLS', () => {
   })
 })
 
-test('HTTP', () => {
+test('HTTP version and request timeout', () => {
   expect(hooksOf(http, {}).upstream).toEqual({})
   expect(hooksOf(http, { version: 'HTTP/1.1' }).upstream).toEqual({ version: '1.1' })
   expect(hooksOf(http, { version: 'HTTP/2.0', requestTimeout: '2s' }).upstream).toEqual({
@@ -48,7 +48,7 @@ test('HTTP', () => {
   })
 })
 
-test('TCP', () => {
+test('TCP connect timeout and keepalives', () => {
   expect(hooksOf(tcp, { connectTimeout: '500ms' }).upstream).toEqual({ connectTimeout: 500 })
   expect(hooksOf(tcp, { keepalives: {} }).upstream).toEqual({
     keepAlive: { time: 180_000, interval: 180_000, retries: 9 },

@@ -68,7 +68,7 @@ workloads: [${hosts.map(host => `{workloadIps: [127.0.0.1], namespace: ns, servi
 }
 
 describe('an endpoint picker', () => {
-  test('reads the body, names the endpoint, and sees the response', async () => {
+  test('gets the request body, selects the endpoint and sees the response', async () => {
     await using it = await pool((body, _, [a, b]) => [body === 'to b' ? b! : a!])
     expect(await (await it.ask({ method: 'POST', body: 'to b' })).text()).toBe('b: to b')
     expect(await (await it.ask({ method: 'POST', body: 'to a' })).text()).toBe('a: to a')
@@ -76,12 +76,12 @@ describe('an endpoint picker', () => {
     expect(it.picker.asked.filter(each => each.responseHeaders)).toHaveLength(3)
   })
 
-  test('names others, for when the first cannot be reached', async () => {
+  test('can name fallbacks for an unreachable endpoint', async () => {
     await using it = await pool((_, __, [, b]) => ['127.0.0.1:1', b!], 'passthrough')
     expect(await (await it.ask({ method: 'POST', body: 'x' })).text()).toBe('b: x')
   })
 
-  test('a client cannot choose in its place', async () => {
+  test('cannot be overridden by a client header', async () => {
     await using it = await pool((_, request, [a, b]) => {
       const sent = JSON.stringify(request.headers.headers.map(({ key }: Plain) => key))
       return [sent.includes(HEADER) ? b! : a!]
@@ -90,21 +90,21 @@ describe('an endpoint picker', () => {
   })
 
   test.each([
-    ['an address that is no endpoint', 'validated', ['127.0.0.1:1'], 403],
+    ['an address that is not an endpoint', 'validated', ['127.0.0.1:1'], 403],
     ['nothing', 'passthrough', [], 503],
-    ['no address', 'passthrough', ['unix:/run/docker.sock'], 403],
-  ])('that names %s', async (_, mode, choice, status) => {
+    ['a Unix socket', 'passthrough', ['unix:/run/docker.sock'], 403],
+  ])('that returns %s', async (_, mode, choice, status) => {
     await using it = await pool(() => choice, mode)
     expect((await it.ask()).status).toBe(status)
   })
 
-  test('that is gone fails the request', async () => {
+  test('that is unreachable fails the request', async () => {
     await using it = await pool((_, __, [a]) => [a!])
     await it.picker[Symbol.asyncDispose]()
     expect((await it.ask()).status).toBe(500)
   })
 
-  test('goes with a service alone', async () => {
+  test('is only supported on a service', async () => {
     const text = `
 binds: [{port: 8080, listeners: [{routes: [{backends: [{host: 'a.test:80', policies: {
   inferenceRouting: {endpointPicker: {host: 'picker.test:9002'}}}}]}]}]}]`

@@ -19,7 +19,7 @@ const INITIALIZE = {
   params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
 }
 
-test('each call to an MCP target carries the token of whoever made it, and no session lends one to somebody else', async () => {
+test('each MCP call uses the caller’s own token, and sessions never share tokens between users', async () => {
   const signer = await createSigner('k', 'ES256')
   const subjects = new Map<string, string>()
   for (const sub of ['ann', 'bob']) subjects.set(await signer.sign({ sub }), sub)
@@ -65,7 +65,7 @@ test('each call to an MCP target carries the token of whoever made it, and no se
   await files.close()
 })
 
-test('a dry run shows whose token a target gets', async () => {
+test('a dry run shows whose token an MCP target gets', async () => {
   const text = config('http://files.test/mcp', 'tokens.test:80').replace('{file: jwks.json}', `'{"keys":[]}'`)
   const gateway = await openDryGateway('-', { cwd: '/', stdin: Readable.from([text]), env: {} })
   for (const sub of ['ann', 'bob']) {

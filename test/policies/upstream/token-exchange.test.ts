@@ -53,8 +53,8 @@ const formOf = ({ asked }: TokenServer, i = 0) => [...asked[i]!.form].map(([name
 
 const unsigned = (claims: object) => forge({ alg: 'none' }, claims, 'x')
 
-describe('what the endpoint is asked', () => {
-  test('by default, for an access token in place of the one in Authorization', async () => {
+describe('the token request', () => {
+  test('exchanges the Authorization token for an access token by default', async () => {
     await using at = await start(exchange())
     const { fields } = await at.ask(bearer('mine'))
     expect(fields.authorization).toBe('Bearer t1')
@@ -71,7 +71,7 @@ describe('what the endpoint is asked', () => {
     expect(at.one.asked[0]!.headers.authorization).toBeUndefined()
   })
 
-  test('with everything that the file says; what the client has shown goes no further', async () => {
+  test('includes every configured parameter, and the client’s token is not forwarded', async () => {
     await using at = await start(
       exchange(`path: /token, audiences: [a, b c], scopes: [read, write], resources: ['https://r/'],
         requestedTokenType: Jwt, subjectToken: {source: {queryParameter: {name: t}}, tokenType: IdToken},
@@ -105,7 +105,7 @@ describe('what the endpoint is asked', () => {
     expect(headers.authorization).toBe(`Basic ${Buffer.from('a%3Ab+%C3%A9:c+%25%2B').toString('base64')}`)
   })
 
-  test('as RFC 7523 has it', async () => {
+  test('follows RFC 7523 with grantType jwtBearer', async () => {
     await using at = await start(exchange('grantType: jwtBearer, scopes: [read], audiences: [a]'))
     expect((await at.ask(bearer('mine'))).fields.authorization).toBe('Bearer t1')
     expect(formOf(at.one)).toEqual([
@@ -117,15 +117,15 @@ describe('what the endpoint is asked', () => {
   })
 
   test.each([
-    ['with its secret', 'clientSecret: s', ['client_id=me', 'client_secret=s']],
-    ['without one', '', ['client_id=me']],
-  ])('by a client that names itself in the form, %s', async (_what, secret, fields) => {
+    ['with a secret', 'clientSecret: s', ['client_id=me', 'client_secret=s']],
+    ['without a secret', '', ['client_id=me']],
+  ])('from a client with credentials in the form, %s', async (_what, secret, fields) => {
     await using at = await start(exchange(`clientAuth: {method: clientSecretPost, clientId: me, ${secret}}`))
     await at.ask(bearer('mine'))
     expect(formOf(at.one).slice(4)).toEqual(fields)
   })
 
-  test.each(['x5c', 'x5t#S256'])('by a client that signs, with its certificate as %s', async form => {
+  test.each(['x5c', 'x5t#S256'])('from a client with a signed assertion, with its certificate as %s', async form => {
     const { cert, key } = createAuthority('client')
     await using at = await start(
       exchange(`cache: {maxEntries: 0}, clientAuth: {method: privateKeyJwt, clientId: me, assertionAudience: 'https://as/',
@@ -155,7 +155,7 @@ describe('what the endpoint is asked', () => {
     expect(seen.size).toBe(2)
   })
 
-  test('for a token that a policy has verified and taken away', async () => {
+  test('uses a token that a policy verified and removed', async () => {
     const signer = await createSigner('k', 'ES256')
     const token = await signer.sign({ sub: 'ann' })
     const more = ', policies: {jwtAuth: {issuer: https://issuer.example, jwks: {file: jwks.json}}}'
@@ -173,7 +173,7 @@ describe('cross-app access', () => {
     resourceAuthorizationServer: {host: '${two}', path: /as, clientAuth: {method: clientSecretPost, clientId: r}}, ${settings}}`
   const assertion = { issued_token_type: `${URN}id-jag`, token_type: 'N_A', access_token: 'assertion' }
 
-  test('takes an assertion from one server to the other', async () => {
+  test('takes an assertion from the first server to the second', async () => {
     await using at = await start(crossing(`resources: ['https://r/'], scopes: [a, b], accessTokenScopes: [c]`))
     at.one.answer = (_request, res) => sendToken(res, assertion)
     expect((await at.ask(bearer('mine'))).fields.authorization).toBe('Bearer t1')
@@ -198,12 +198,16 @@ describe('cross-app access', () => {
 
   test.each([
     [
-      'the first server',
+      'no assertion from the identity provider',
       { token_type: 'Bearer' },
       'the identity provider gave no assertion: another `token_type`, or none',
     ],
-    ['its type', { issued_token_type: `${URN}jwt` }, 'the identity provider gave a token of another type'],
-  ])('says which step failed: %s', async (_what, members, reason) => {
+    [
+      'a token of another type',
+      { issued_token_type: `${URN}jwt` },
+      'the identity provider gave a token of another type',
+    ],
+  ])('reports which step failed: %s', async (_what, members, reason) => {
     await using at = await start(crossing(''))
     at.one.answer = (_request, res) => sendToken(res, { ...assertion, ...members })
     expect(await at.ask(bearer('mine'))).toMatchObject({
@@ -213,7 +217,7 @@ describe('cross-app access', () => {
     expect(at.two.asked).toEqual([])
   })
 
-  test('says that the second server refused', async () => {
+  test('reports a refusal by the second server', async () => {
     await using at = await start(crossing(''))
     at.one.answer = (_request, res) => sendToken(res, assertion)
     at.two.answer = (_request, res) => sendJson(res, 401, { error: 'invalid_client', error_description: 'mine' })
@@ -224,24 +228,18 @@ describe('cross-app access', () => {
   })
 })
 
-describe('answers', () => {
+describe('token endpoint responses', () => {
   test.each<[string, number, object, number, string]>([
-    [
-      'refusals of what the client has shown',
-      400,
-      { error: 'invalid_grant' },
-      400,
-      'refused the token (invalid_grant)',
-    ],
-    ['refusals of the gateway', 400, { error: 'invalid_client' }, 500, 'answered 400 (invalid_client)'],
-    ['failures', 503, {}, 500, 'answered 503'],
+    ['a rejected client token', 400, { error: 'invalid_grant' }, 400, 'refused the token (invalid_grant)'],
+    ['rejected gateway credentials', 400, { error: 'invalid_client' }, 500, 'answered 400 (invalid_client)'],
+    ['server errors', 503, {}, 500, 'answered 503'],
     ['no token', 200, { access_token: undefined }, 500, 'has no token'],
     ['an empty token', 200, { access_token: '' }, 500, 'has no token'],
-    ['a token that ends its field', 200, { access_token: 'a\r\nx-admin: 1' }, 500, 'has no token'],
-    ['no use', 200, { token_type: undefined }, 500, 'gave no bearer token'],
-    ['another use', 200, { token_type: 'DPoP' }, 500, 'gave no bearer token'],
-    ['another type', 200, { issued_token_type: `${URN}id_token` }, 500, 'a token of another type'],
-    ['the end of time', 200, { expires_in: -1 }, 500, 'has ended already'],
+    ['a token with a line break', 200, { access_token: 'a\r\nx-admin: 1' }, 500, 'has no token'],
+    ['no token_type', 200, { token_type: undefined }, 500, 'gave no bearer token'],
+    ['another token_type', 200, { token_type: 'DPoP' }, 500, 'gave no bearer token'],
+    ['another issued_token_type', 200, { issued_token_type: `${URN}id_token` }, 500, 'a token of another type'],
+    ['a negative lifetime', 200, { expires_in: -1 }, 500, 'has ended already'],
   ])('%s', async (_what, status, members, expected, reason) => {
     await using at = await start(exchange())
     at.one.answer = (_request, res) => (status === 200 ? sendToken(res, members) : sendJson(res, status, members))
@@ -251,7 +249,7 @@ describe('answers', () => {
     expect(reply.text).not.toMatch(/s3cr3t|t1/)
   })
 
-  test('that are no JSON, or far too long', async () => {
+  test('that are not JSON or far too long are errors', async () => {
     await using at = await start(exchange())
     for (const body of ['<html>', '[]', ' '.repeat(300_000)]) {
       at.one.answer = (_request, res) => res.end(body)
@@ -259,7 +257,7 @@ describe('answers', () => {
     }
   })
 
-  test('never come: the request is given up', async () => {
+  test('that never arrive time out', async () => {
     const clock = new ManualClock()
     await using at = await start(exchange(), { clock })
     at.one.answer = () => clock.advance(10_000)
@@ -269,7 +267,7 @@ describe('answers', () => {
     })
   })
 
-  test('are not waited for where nobody has shown anything', async () => {
+  test('are not requested without the required tokens and parameters', async () => {
     await using at = await start(
       exchange('actorToken: {source: {header: {name: x-agent}}}, additionalParams: {a: jwt.sub}'),
     )
@@ -293,15 +291,15 @@ test.each<[object, object, number]>([
   [{ may_act: {} }, { sub: 'agent' }, 403],
   [{ may_act: 'agent' }, { sub: 'agent' }, 403],
   [{}, { sub: 'agent' }, 403],
-])('%j lets %j act: %i', async (subject, actor, status) => {
+])('%j allows %j to act: %i', async (subject, actor, status) => {
   await using at = await start(
     exchange('actorToken: {source: {header: {name: x-agent}}, tokenType: Jwt, enforceMayAct: true}'),
   )
   expect((await at.ask({ ...bearer(unsigned(subject)), 'x-agent': unsigned(actor) })).status).toBe(status)
 })
 
-describe('tokens that are kept', () => {
-  test('many wait for one question, also when the first of them leaves', async () => {
+describe('cached tokens', () => {
+  test('concurrent requests share one exchange, even if the first client disconnects', async () => {
     await using at = await start(exchange())
     const held: (() => void)[] = []
     at.one.answer = (_request, res) => held.push(() => sendToken(res))
@@ -316,7 +314,7 @@ describe('tokens that are kept', () => {
     expect(at.one.asked).toHaveLength(1)
   })
 
-  test('belong to what was shown for them: nobody is given a token of somebody else', async () => {
+  test('are keyed by all inputs, so that nobody gets another user’s token', async () => {
     await using at = await start(
       exchange(
         `actorToken: {source: {header: {name: x-agent}}}, additionalParams: {tenant: 'request.headers["x-tenant"]'}`,
@@ -343,14 +341,14 @@ describe('tokens that are kept', () => {
     expect(at.one.asked).toHaveLength(who.length)
   })
 
-  test('are not kept where policies of the endpoint may look at the request', async () => {
+  test('are not kept when policies on the endpoint could read the request', async () => {
     const policies = `policies: {transformations: {request: {set: {x-from: source.address}}}}`
     await using at = await start(exchange(policies))
     for (const token of ['t1', 't2'])
       expect((await at.ask(bearer('mine'))).fields.authorization).toBe(`Bearer ${token}`)
   })
 
-  test('are asked for anew before they end; until then the old one serves, also through an outage', async () => {
+  test('are renewed before they expire, and the old one is used meanwhile, even in an outage', async () => {
     const clock = new ManualClock()
     await using at = await start(exchange(), { clock })
     const ask = async () => (await at.ask(bearer('mine'))).fields.authorization
@@ -369,7 +367,7 @@ describe('tokens that are kept', () => {
     expect(at.one.asked).toHaveLength(3)
   })
 
-  test('end with the token that was shown for them', async () => {
+  test('expire with the subject token', async () => {
     const clock = new ManualClock()
     await using at = await start(exchange(), { clock })
     const shown = bearer(unsigned({ sub: 'ann', exp: Math.floor(clock.now() / 1000) + 60 }))
@@ -378,7 +376,7 @@ describe('tokens that are kept', () => {
     expect((await at.ask(shown)).fields.authorization).toBe('Bearer t2')
   })
 
-  test('end after the default time where nothing is said, and at most so many are kept', async () => {
+  test('expire after the default TTL if no lifetime is given, up to a maximum number of entries', async () => {
     const clock = new ManualClock()
     await using at = await start(exchange('cache: {maxEntries: 1, defaultTtl: 20s}'), { clock })
     at.one.answer = (_request, res) => sendToken(res, { expires_in: undefined }, at.one.asked.length)
@@ -388,7 +386,7 @@ describe('tokens that are kept', () => {
     expect([await ask('ann'), await ask('bob'), await ask('ann')]).toEqual(['Bearer t2', 'Bearer t3', 'Bearer t4'])
   })
 
-  test('serve further attempts, which find nothing in the request any more', async () => {
+  test('a retry can exchange again although the token was removed from the request', async () => {
     const backends = [503, 200]
     const tokens = await startTokenServer()
     const seen: (string | undefined)[] = []
@@ -405,7 +403,7 @@ describe('tokens that are kept', () => {
   })
 })
 
-test('traces show the question and its end; no token, secret or form is in them, in the log or in a dump', async () => {
+test('traces show the exchange, but no token or secret', async () => {
   await using at = await start(
     exchange(`clientAuth: {method: clientSecretPost, clientId: me, clientSecret: s3cr3t},
       subjectToken: {source: {queryParameter: {name: subject}}}, authorizationLocation: {header: {name: x-handed}}`),
@@ -440,7 +438,7 @@ describe('a dry run', () => {
     return gateway.run({ method: 'GET', url: 'http://gw.test:8080/', headers })
   }
 
-  test('gives each subject a token of its own', async () => {
+  test('gives each subject its own token', async () => {
     for (const who of ['ann', 'bob']) {
       const { status, upstream } = await run(new Map(), unsigned({ sub: who }))
       expect(status).toBe(200)
@@ -449,7 +447,7 @@ describe('a dry run', () => {
     }
   })
 
-  test('takes what a stub gives', async () => {
+  test('uses the stubbed response', async () => {
     const refused = await run(new Map([['tokens.test:80', { status: 401 }]]), 'x')
     expect(refused).toMatchObject({ status: 500, error: expect.stringContaining('the token endpoint answered 401') })
   })

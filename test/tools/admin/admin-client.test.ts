@@ -19,7 +19,7 @@ test.each([
   ['nothing', '', 'timeout', 'ADDRESS does not answer within 5 s.'],
   ['half a body', `HTTP/1.1 200 OK\r\n${HALF}`, 'timeout', 'ADDRESS has stopped in the middle of its answer, for 5 s.'],
   ['half a refusal', `HTTP/1.1 429 Too Many Requests\r\n${HALF}`, 'unreachable', 'ADDRESS refuses: status 429.'],
-])('a server that hangs and has answered %s is given up', async (_, words, kind, message) => {
+])('a server that hangs after sending %s times out', async (_, words, kind, message) => {
   await using server = await startSilentServer(words)
   const url = `http://${server.address}`
   const clock = new CountingClock()

@@ -29,14 +29,14 @@ const guard = (phase: string) => `  backend:
             tools/call: ${phase}
 `
 
-test('text that an API server reads as a boolean is refused as the server refuses it', async () => {
+test('rejects text that an API server would read as a boolean', async () => {
   expect(await errors(policy(guard('Off')))).toEqual([
     'GW005 spec.backend.mcp.guardrails.processors[0].methods["tools/call"]',
   ])
   expect(await errors(policy(guard("'Off'")))).toEqual([])
 })
 
-test('a value that is wrong anyway is told of once, and a secret is not repeated', async () => {
+test('reports an already invalid value once and never repeats a secret', async () => {
   const text = `backends:
 - name: "010"
   host: 10.0.0.1:80
@@ -55,17 +55,17 @@ binds: [{port: 3_000, listeners: [{name: yes, routes: []}]}]
   expect(JSON.stringify(diagnostics)).not.toContain('123')
 })
 
-test('of kinds that are not checked it stays a warning: their field may take a boolean', async () => {
+test('only warns for unchecked kinds, whose field may be a boolean', async () => {
   const pod = 'apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {hostNetwork: yes}\n'
   expect(await errors(`${policy('  traffic: {}\n')}---\n${pod}`)).toEqual([])
 })
 
-test('a field without a value is one that is not set, as for an API server', async () => {
+test('treats a null field as unset, like an API server', async () => {
   expect(await errors(policy('  traffic: {phase: null}\n  backend: null\n'))).toEqual([])
   expect(await errors(policy('  traffic: null\n'))).toEqual(['GW107 spec.traffic'])
 })
 
-test('a finding in what Helm has rendered names the template', async () => {
+test('a finding in Helm output names the template', async () => {
   const rendered = (name: string, text: string) => `---\n# Source: edge/templates/${name}.yaml\n${text}`
   const text = `${rendered('good', policy('  traffic: {}\n'))}${rendered('bad', 'apiVersion: v1\nkind: Secret\nmetadata: {nam: x}\n')}`
   const { diagnostics } = await checkTexts([{ file: '<stdin>', text, lenient: false }], options)
@@ -77,7 +77,7 @@ test('a finding in what Helm has rendered names the template', async () => {
   )
 })
 
-test('a finding in what kustomize has built names the file of the base', async () => {
+test('a finding in kustomize output names the base file', async () => {
   const annotation =
     '    config.kubernetes.io/origin: |\n      path: ../base/policy.yaml\n      repo: https://git.test/x\n'
   const text = policy('  traffik: {}\n').replace('  name: guarded\n', `  name: guarded\n  annotations:\n${annotation}`)
@@ -87,7 +87,7 @@ test('a finding in what kustomize has built names the file of the base', async (
   ])
 })
 
-describe('tier syntax', () => {
+describe('the syntax tier', () => {
   const found = async (text: string, tier: 'syntax' | 'offline') => {
     const checked = await checkTexts([{ file: 'x.yaml', text, lenient: false }], { ...options, tier, partial: false })
     return checked.diagnostics.map(({ code }) => code)
@@ -105,13 +105,13 @@ metadata: {name: r, namespace: d}
 spec: {parentRefs: [{name: nowhere}], rules: [{backendRefs: [{name: x, port: ${port}}]}]}
 `
 
-  test('finds wrong values and expressions, in files and resources', async () => {
+  test('finds invalid values and expressions in configs and resources', async () => {
     expect(await found(standalone('request.methd == "GET"', '80000'), 'syntax')).toEqual(['GW105', 'GW302'])
     expect(await found(route('70000'), 'syntax')).toEqual(['GW105'])
     expect(await found('binds: [', 'syntax')).toEqual(['GW001'])
   })
 
-  test('looks for nothing that is referred to, and gives no advice', async () => {
+  test('does not check references or lint', async () => {
     for (const text of [standalone('request.method == "$NAME"', '8080'), route('80')]) {
       expect(await found(text, 'syntax')).toEqual([])
       expect(await found(text, 'offline')).toContain(text.includes('kind:') ? 'GW204' : 'GW201')

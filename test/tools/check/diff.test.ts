@@ -25,7 +25,7 @@ function apply(text: string, patch: string): string {
   return [...out, ...source.slice(at)].join('')
 }
 
-test('patching the old text gives the new one', () => {
+test('applying the patch to the old text gives the new one', () => {
   const text = fc
     .array(fc.constantFrom('a\n', 'b\n', 'c\r\n', '\n', 'd'), { maxLength: 40 })
     .map(lines => lines.join(''))
@@ -37,18 +37,18 @@ test('patching the old text gives the new one', () => {
   )
 })
 
-test('far apart changes are separate hunks with three lines around them', () => {
+test('distant changes get separate hunks with three lines of context', () => {
   const lines = Array.from({ length: 30 }, (_, i) => `${i}\n`)
   const after = lines.with(4, 'x\n').with(25, 'y\n')
   const patch = unifiedDiff('x', lines.join(''), after.join('')).text
   expect(patch.match(/^@@.*/gm)).toEqual(['@@ -2,7 +2,7 @@', '@@ -23,7 +23,7 @@'])
 })
 
-test('equal texts have no difference', () => {
+test('identical texts have no diff', () => {
   expect(unifiedDiff('x', 'a\n', 'a\n').text).toBe('')
 })
 
-test('lines are shown as either text shows them, and the result says that it is no patch', () => {
+test('conceals what either text conceals, and marks the diff as not applicable as a patch', () => {
   const conceal = (text: string) =>
     text.includes('new') ? text.replaceAll(/sk-\d/g, '****') : text.replace('sk-1', '****')
   expect(unifiedDiff('a', 'sk-1\nsk-2\nold\n', 'sk-1\nsk-2\nnew\n', conceal)).toEqual({

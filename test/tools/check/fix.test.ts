@@ -21,7 +21,7 @@ const fix = async (text: string, level: 'safe' | 'all' = 'safe') => {
 }
 const errors = (found: readonly { readonly severity: string }[]) => found.filter(d => d.severity === 'error').length
 
-describe('a fix does not change what a right file means', () => {
+describe('fixing does not change the meaning of a valid config', () => {
   const right = ['ok/', 'lint/', 'lint/ok/', 'lint-k8s/', 'lint-k8s/ok/', 'k8s/ok/', 'realistic/'].flatMap(filesIn)
   test.each(right)('%s', async name => {
     const text = read(name)
@@ -30,7 +30,7 @@ describe('a fix does not change what a right file means', () => {
   })
 })
 
-describe('after fixes there are fewer findings than before', () => {
+describe('fixing reduces the number of findings', () => {
   test.each([...filesIn('err/'), ...filesIn('codes/'), ...filesIn('k8s/err/')])('%s', async name => {
     for (const level of ['safe', 'all'] as const) {
       const before = await fixTexts([{ file: 'a.yaml', text: read(name), lenient: false }], options, level, () => [])
@@ -41,7 +41,7 @@ describe('after fixes there are fewer findings than before', () => {
   })
 })
 
-test('a fix is never a guess: other words are suggested and left', async () => {
+test('does not guess: other names are only suggested', async () => {
   const policies = (text: string) =>
     `binds: [{port: 1, listeners: [{routes: [{policies: {${text}}, backends: [{host: "a:1"}]}]}]}]\n`
   const cases = [
@@ -62,7 +62,7 @@ test('a fix is never a guess: other words are suggested and left', async () => {
   }
 })
 
-test('a slip is corrected only where the value is one that the field takes', async () => {
+test('corrects a typo only if the value fits the field', async () => {
   const file = (text: string) =>
     `binds: [{port: 1, listeners: [{routes: [{policies: {${text}}, backends: [{host: "a:1"}]}]}]}]\n`
   expect((await fix(file('retyr: {attempts: 2}'))).text).toBe(file('retry: {attempts: 2}'))
@@ -71,7 +71,7 @@ test('a slip is corrected only where the value is one that the field takes', asy
   expect((await fix(file('retyr: 3'))).fixed).toEqual([])
 })
 
-test('a variable is not replaced by what it stands for', async () => {
+test('does not replace a variable by its value', async () => {
   const text = 'llm: {models: [{name: a, provider: "${P}"}]}\n'
   const { texts } = await fixTexts(
     [{ file: 'a.yaml', text, lenient: false }],

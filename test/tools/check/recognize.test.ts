@@ -4,7 +4,7 @@ import { looksLikeOurs, recognize } from '../../../src/tools/check/recognize.ts'
 
 const found = (text: string) => recognize(parseSource('a.yaml', text).documents[0]!)
 
-describe('a file of another tool is left alone, and the reason says what it is', () => {
+describe('a file of another tool is skipped with a reason', () => {
   test.each([
     ['services: {web: {image: nginx, ports: ["80:80"]}}', 'a Compose file'],
     ['apiVersion: v2\nname: app\nversion: 1.0.0', 'a Helm chart'],
@@ -47,7 +47,7 @@ describe('a file of another tool is left alone, and the reason says what it is',
   })
 })
 
-describe('a file for the gateway is recognized, also with a misspelt key', () => {
+describe('a gateway config is recognized even with a misspelled key', () => {
   const binds = (key: string, rest = '') => `${key}: [{port: 1, listeners: [{routes: []}]}]\n${rest}`
   test.each([
     binds('binds'),
@@ -93,6 +93,6 @@ test.each([
   ['apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nspec: [', true],
   ['apiVersion: networking.istio.io/v1\nkind: Gateway\nspec: [', false],
   ['services: [', false],
-])('a broken text: %j', (text, ours) => {
+])('an unparsable text: %j', (text, ours) => {
   expect(looksLikeOurs(text)).toBe(ours)
 })

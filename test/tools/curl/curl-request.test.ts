@@ -106,7 +106,7 @@ test.each<[string[], string]>([
   [['h', '--proxy', 'p'], '--proxy is not an option'],
   [['h', '-d', '@missing'], 'cannot read missing'],
   [['h', '-d', '@-'], 'stdin, which is not read here'],
-])('%j is refused', (words, message) => {
+])('%j is rejected', (words, message) => {
   expect(() => read(...words)).toThrow(message)
 })
 
@@ -119,18 +119,18 @@ test.each<[string, { host: string; port: number } | undefined]>([
   expect(parseCurl(['h', '--connect-to', text], place).connectTo).toEqual(expected)
 })
 
-test('a user in the URL becomes a credential', () => {
+test('credentials in the URL become an Authorization header', () => {
   const { url, headers } = parseCurl(['http://a%20b:c%zz@h/x'], { cwd: folder, example: '' })
   expect(url.href).toBe('http://h/x')
   expect(headers).toEqual([['authorization', `Basic ${Buffer.from('a b:c%zz').toString('base64')}`]])
 })
 
-test('a header field goes out as UTF-8, which is read byte by byte', () => {
+test('a header is sent as UTF-8 in byte form', () => {
   const { headers } = parseCurl(['h', '-H', 'x: é'], { cwd: folder, example: '' })
   expect(headers).toEqual([['x', 'Ã©']])
 })
 
-test('--resolve names the address of a host and a port', () => {
+test('--resolve sets the address for a host and port', () => {
   const place = { cwd: folder, example: '' }
   expect(parseCurl(['h', '--resolve', 'h:80:10.0.0.1'], place).connectTo).toEqual({ host: '10.0.0.1', port: 80 })
 })

@@ -15,6 +15,6 @@ test.each<[string, string[]]>([
   expect(shellWords(text, 'a file')).toEqual(words)
 })
 
-test.each(["curl 'h", 'curl "h', "curl $'h", 'curl h\\'])('%j does not end', text => {
+test.each(["curl 'h", 'curl "h', "curl $'h", 'curl h\\'])('%j has an unterminated quote', text => {
   expect(() => shellWords(text, 'saved.sh')).toThrow('saved.sh is not a command: a quote in it does not end.')
 })

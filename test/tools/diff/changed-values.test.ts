@@ -57,7 +57,7 @@ function changedLeaf(value: unknown): unknown {
   return /^\d+(ms|s|m|h)$/.test(String(value)) ? '17s' : `${String(value)}x`
 }
 
-describe('every value of a configuration that means something', () => {
+describe('changing any meaningful config value is reported', () => {
   test.each(readdirSync(fixtures).filter(name => name.endsWith('.yaml')))('%s', async name => {
     using files = comparer()
     const value: unknown = parse(readFileSync(`${fixtures}${name}`, 'utf8'), { merge: true })

@@ -26,7 +26,7 @@ test.each<[string, object, object]>([
   expect(conditionsIn(expression)).toEqual([{ holds, fails }])
 })
 
-test('each member of a list is one of the values', () => {
+test('each list member is a possible value', () => {
   const values = (expression: string) => conditionsIn(expression).map(({ holds }) => holds)
   expect(values('jwt.role in ["a]", "b"] && jwt.n in [1, 2]')).toEqual([
     { claims: { role: 'a]' } },
@@ -37,15 +37,15 @@ test('each member of a list is one of the values', () => {
   expect(values("mcp.tool.name in [\n  'now',\n  'later'\n]")).toEqual([{ tool: 'now' }, { tool: 'later' }])
 })
 
-test('what HTTP has no way to send is passed over', () => {
+test('skips values that HTTP cannot transport', () => {
   expect(conditionsIn('request.headers["a b"] == "1" || request.headers["x"] == "→"')).toEqual([])
 })
 
-test('what nobody who sends a request decides is passed over', () => {
+test('skips values the client does not control', () => {
   expect(conditionsIn('response.code == 200 && backend.name == "a" && size(destination.port) > 2')).toEqual([])
 })
 
-test('facts add up', () => {
+test('merges facts', () => {
   expect(bothFacts({ claims: { a: 1, b: 1 }, method: 'GET' }, { claims: { b: 2 }, path: '/x' })).toEqual({
     claims: { a: 1, b: 2 },
     method: 'GET',

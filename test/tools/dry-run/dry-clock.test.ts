@@ -4,7 +4,7 @@ import { FreshState } from '../../../src/tools/dry-run/fresh-state.ts'
 import { seededRandom } from '../../../src/tools/dry-run/seeded-random.ts'
 
 describe('DryClock', () => {
-  it('does what falls due in its order, each at its time, what comes up on the way included', () => {
+  it('runs due timers in order and at their times, including newly added ones', () => {
     const clock = new DryClock(1000)
     const done: string[] = []
     const note = (name: string) => () => void done.push(`${name} ${clock.now()}`)
@@ -20,7 +20,7 @@ describe('DryClock', () => {
     expect([clock.now(), clock.elapsed]).toEqual([1040, 40])
   })
 
-  it('goes over what a request is held for, and stops where that is given up', async () => {
+  it('skips over a hold and stops when it is cancelled', async () => {
     const clock = new DryClock(0)
     const held = new Promise<void>(done => clock.after(1000, done, 'held'))
     await held
@@ -31,7 +31,7 @@ describe('DryClock', () => {
     expect(clock.now()).toBe(1300)
   })
 
-  it('forgets what was due when it begins again', () => {
+  it('drops pending timers on reset', () => {
     const clock = new DryClock(0)
     clock.after(10, () => expect.unreachable())
     clock.reset()
@@ -53,7 +53,7 @@ class Counter {
 }
 
 describe('FreshState', () => {
-  it('gives a new object to whoever holds the old one, and closes that', () => {
+  it('replaces the object behind existing references and closes the old one', () => {
     const state = new FreshState()
     const made: Counter[] = []
     const make = () => {
@@ -75,7 +75,7 @@ describe('FreshState', () => {
     expect([map.size, [...map]]).toEqual([0, []])
   })
 
-  it('empties memory, which stays where it is', () => {
+  it('clears shared memory in place', () => {
     const state = new FreshState()
     const bytes = new Uint8Array(state.memory('m', 4))
     bytes[0] = 1
@@ -84,7 +84,7 @@ describe('FreshState', () => {
   })
 })
 
-it('seeded numbers are the same for the same seed, within [0, 1), and evenly spread', () => {
+it('a seeded random generator is reproducible, within [0, 1) and evenly distributed', () => {
   const numbers = (seed: number) => Array.from({ length: 10_000 }, seededRandom(seed))
   expect(numbers(7)).toEqual(numbers(7))
   expect(numbers(7)).not.toEqual(numbers(8))

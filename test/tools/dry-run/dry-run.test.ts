@@ -31,8 +31,8 @@ function headerOf({ headers }: Pick<DryOutcome, 'headers'>, name: string): strin
   return headers.find(([each]) => each.toLowerCase() === name)?.[1]
 }
 
-describe('what comes of a request', () => {
-  it('tells the answer, the way to it and what went upstream', async () => {
+describe('the outcome of a request', () => {
+  it('has the response, its processing and the upstream request', async () => {
     const gateway = await open(
       routes(`policies:
   urlRewrite: {path: {full: /inner}}
@@ -57,7 +57,7 @@ backends: [{host: 'backend.test:8080'}]`),
     expect(outcome.events.find(({ message }) => message.type === 'route')?.origins[0]?.line).toBe(5)
   })
 
-  it('names who refused it, and shows no credential', async () => {
+  it('names the policy that responded and hides credentials', async () => {
     const gateway = await open(routes('policies:\n  directResponse: {status: 418}'))
     const outcome = await gateway.run({
       method: 'GET',
@@ -68,18 +68,18 @@ backends: [{host: 'backend.test:8080'}]`),
     expect(JSON.stringify(outcome.events)).not.toContain('very-secret')
   })
 
-  it('says that nothing can come in where no port is open', async () => {
+  it('is an error when no port is open', async () => {
     const gateway = await open('binds: []')
     await expect(get(gateway, 'http://gw.test/')).rejects.toThrow('opens no port')
   })
 })
 
-describe('time', () => {
+describe('virtual time', () => {
   const LIMITED = routes(`policies:
   localRateLimit: [{maxTokens: 1, tokensPerFill: 1, fillInterval: 60s}]
 backends: [{host: 'backend.test:80'}]`)
 
-  it('stands still, so that a budget comes back when the clock is moved only', async () => {
+  it('stands still, so a rate limit refills only when the clock advances', async () => {
     const gateway = await open(LIMITED)
     const statuses = []
     for (const wait of [0, 0, 59_999, 1]) {
@@ -89,7 +89,7 @@ backends: [{host: 'backend.test:80'}]`)
     expect(statuses).toEqual([200, 429, 429, 200])
   })
 
-  it('passes at once where a request is held back', async () => {
+  it('skips a delay at once', async () => {
     const gateway = await open(routes(`policies:\n  delay: {duration: 1h}\nbackends: [{host: 'backend.test:80'}]`))
     const started = performance.now()
     const outcome = await get(gateway, 'http://gw.test:3000/')
@@ -98,14 +98,14 @@ backends: [{host: 'backend.test:80'}]`)
     expect(gateway.clock.now()).toBe(TIME + 3_600_000)
   })
 
-  it('runs out for a request that is held back longer than it may take', async () => {
+  it('triggers the request timeout for a longer delay', async () => {
     const gateway = await open(
       routes(`policies:\n  delay: {duration: 10s}\n  timeout: {requestTimeout: 2s}\nbackends: [{host: 'b.test:80'}]`),
     )
     expect(await get(gateway, 'http://gw.test:3000/')).toMatchObject({ status: 504, duration: 2000, upstream: [] })
   })
 
-  it('runs out for a backend that answers too late', async () => {
+  it('triggers the backend timeout for a late response', async () => {
     const gateway = await open(
       routes(`policies:\n  timeout: {backendRequestTimeout: 2s}\nbackends: [{host: 'b.test:80'}]`),
       { 'b.test': { delay: 3000 } },
@@ -113,14 +113,14 @@ backends: [{host: 'backend.test:80'}]`)
     expect(await get(gateway, 'http://gw.test:3000/')).toMatchObject({ status: 504, reason: 'Timeout', duration: 2000 })
   })
 
-  it('stops where a request has run out, not where its backend would have answered', async () => {
+  it('stops at the request timeout, not at the late response', async () => {
     const gateway = await open(routes(`policies:\n  timeout: {requestTimeout: 1s}\nbackends: [{host: 'b.test:80'}]`), {
       'b.test': { delay: 3000 },
     })
     expect(await get(gateway, 'http://gw.test:3000/')).toMatchObject({ status: 504, duration: 1000 })
   })
 
-  it('begins again with everything else', async () => {
+  it('restarts on reset, along with all other state', async () => {
     const gateway = await open(LIMITED)
     await get(gateway, 'http://gw.test:3000/')
     gateway.clock.advance(5000)
@@ -132,7 +132,7 @@ backends: [{host: 'backend.test:80'}]`)
 })
 
 describe('stubs', () => {
-  it('answer one call after the other, for retries', async () => {
+  it('return one response after the other for retries', async () => {
     const config = routes(`policies:
   retry: {attempts: 2, backoff: 1s, codes: [503]}
 backends: [{host: 'b.test:80'}]`)
@@ -142,7 +142,7 @@ backends: [{host: 'b.test:80'}]`)
     expect(outcome).toMatchObject({ status: 200, duration: 2000 })
   })
 
-  it('stand for weighted backends, which the seed chooses among', async () => {
+  it('cover weighted backends, selected by the seed', async () => {
     const config = routes(`backends:\n- {host: 'a.test:80', weight: 1}\n- {host: 'b.test:80', weight: 1}`)
     const run = async (seed: number) => {
       const gateway = await open(config, {}, seed)
@@ -155,7 +155,7 @@ backends: [{host: 'b.test:80'}]`)
     expect(await run(1)).toMatch(/a\.test.*b\.test|b\.test.*a\.test/)
   })
 
-  it('are reached by random conditions, which the seed decides too', async () => {
+  it('are reached through random conditions decided by the seed', async () => {
     const config = routes(`policies: {authorization: {rules: ['random() < 0.5']}}\nbackends: [{host: 'b.test:80'}]`)
     const run = async (seed: number) => {
       const gateway = await open(config, {}, seed)
@@ -170,7 +170,7 @@ backends: [{host: 'b.test:80'}]`)
     expect(await run(1)).toMatch(/200.*403|403.*200/)
   })
 
-  it('send no body where HTTP has none', async () => {
+  it('send no body where HTTP allows none', async () => {
     const gateway = await open(routes(`backends: [{host: 'b.test:80'}]`), {
       'b.test': [{ status: 204 }, { status: 200 }],
     })
@@ -179,7 +179,7 @@ backends: [{host: 'b.test:80'}]`)
     expect(head).toMatchObject({ status: 200, body: Buffer.alloc(0) })
   })
 
-  it('are a model that answers in the format of the call', async () => {
+  it('act as a model responding in the format of the call', async () => {
     const gateway = await open(
       `llm:\n  models:\n  - name: '*'\n    provider: openAI\n    params: {apiKey: not-a-real-key}`,
       { openai: { llm: { text: 'Hi.', inputTokens: 40, outputTokens: 2 } } },
@@ -203,7 +203,7 @@ backends: [{host: 'b.test:80'}]`)
   })
 
   it.each(['stdio: {cmd: /no/such/program}', 'mcp: {host: http://tools.test/mcp}', 'sse: {host: http://tools.test}'])(
-    'are an MCP server in the place of %s',
+    'act as an MCP server in place of %s',
     async place => {
       const gateway = await open(
         routes(`backends:
@@ -237,8 +237,8 @@ backends: [{host: 'b.test:80'}]`)
   )
 })
 
-describe('a guard of MCP messages', () => {
-  it('is a stub by its address, which says no by its status', async () => {
+describe('an MCP guardrail', () => {
+  it('is stubbed by its address and denies through its status', async () => {
     const gateway = await open(
       routes(`policies:
   mcpGuardrails: {processors: [{kind: remote, host: 'guard.test:9000', methods: {'tools/call': full}}]}
@@ -268,8 +268,8 @@ backends:
   })
 })
 
-describe('an API that stands for an MCP server', () => {
-  it('is called for its tools, whose names rules see', async () => {
+describe('an OpenAPI target', () => {
+  it('is called through its tools, whose names rules can match', async () => {
     const document = JSON.stringify({ openapi: '3.1.0', paths: { '/pets': { get: { operationId: 'listPets' } } } })
     const gateway = await open(
       routes(`backends:
@@ -293,7 +293,7 @@ describe('an API that stands for an MCP server', () => {
     expect(called.upstream[0]?.headers).toContainEqual(['authorization', 'Bearer sample'])
   })
 
-  it('is a stubbed server where its document would have to be fetched', async () => {
+  it('is stubbed as a server when its document would have to be fetched', async () => {
     const gateway = await open(
       routes(`backends:
 - mcp: {targets: [{name: pets, openapi: {host: api.test, schema: {url: 'http://api.test/openapi.json'}}}]}`),
@@ -312,8 +312,8 @@ describe('an API that stands for an MCP server', () => {
   })
 })
 
-describe('calls', () => {
-  it('that policies make are told apart from those of the backend', async () => {
+describe('policy calls', () => {
+  it('are distinguished from backend calls', async () => {
     const gateway = await open(
       `backends: [{name: api, host: 'api.test:80'}]
 ${routes(`policies: {requestMirror: {backend: {host: 'shadow.test:80'}, percentage: 1}}
@@ -329,8 +329,8 @@ backends: [{backend: /api}]`)}`,
   })
 })
 
-describe('what never ends', () => {
-  it('is left when it has nothing more to say, as a stream for what an MCP server says by itself', async () => {
+describe('endless responses', () => {
+  it('such as an MCP event stream end when nothing more is pending', async () => {
     const gateway = await open(routes('backends:\n- mcp: {targets: [{name: tools, stdio: {cmd: none}}]}'))
     const outcome = await gateway.run({ method: 'GET', url: '/sse', headers: [['accept', 'text/event-stream']] })
     expect(outcome.status).toBe(200)
@@ -360,11 +360,11 @@ backends: [{host: 'b.test:80'}]`)
     [401, { role: 'admin', exp: TIME / 1000 - 61 }],
     [401, { role: 'admin', exp: null }],
     [401, { role: 'admin', nbf: TIME / 1000 + 61 }],
-  ])('get %i with the claims %j', async (status, claims) => {
+  ])('get %i with claims %j', async (status, claims) => {
     expect((await as(await open(GUARDED), claims)).status).toBe(status)
   })
 
-  it('are nobody without claims, and are believed nothing but what is signed', async () => {
+  it('are anonymous without claims, and forged tokens are refused', async () => {
     const gateway = await open(GUARDED)
     expect((await get(gateway, 'http://gw.test:3000/')).status).toBe(401)
     const forged = ['{"alg":"none","kid":"dry-run https://one.test"}', '{"role":"admin","iss":"https://one.test"}']
@@ -373,7 +373,7 @@ backends: [{host: 'b.test:80'}]`)
     expect((await gateway.run({ method: 'GET', url: 'http://gw.test:3000/', headers })).status).toBe(401)
   })
 
-  it('have tokens that expire when the clock is moved', async () => {
+  it('have tokens that expire when the clock advances', async () => {
     const gateway = await open(GUARDED)
     const claims = { role: 'admin', exp: TIME / 1000 + 100 }
     expect((await as(gateway, claims)).status).toBe(200)
@@ -381,7 +381,7 @@ backends: [{host: 'b.test:80'}]`)
     expect((await as(gateway, claims)).status).toBe(401)
   })
 
-  it('are verified again when the clock has gone back', async () => {
+  it('are verified again after the clock is reset', async () => {
     const gateway = await open(GUARDED)
     const claims = { role: 'admin', nbf: TIME / 1000 + 300, exp: TIME / 1000 + 1000 }
     gateway.clock.advance(300_000)
@@ -390,7 +390,7 @@ backends: [{host: 'b.test:80'}]`)
     expect((await as(gateway, claims)).status).toBe(401)
   })
 
-  it('show an API key, or are known by its metadata', async () => {
+  it('can send an API key or be identified by its metadata', async () => {
     const gateway = await open(
       routes(`policies:
   apiKey:
@@ -410,7 +410,7 @@ backends: [{host: 'b.test:80'}]`),
   })
 })
 
-it('makes the same ids each time, and others for another seed', async () => {
+it('generates the same ids on every run and different ones with another seed', async () => {
   const text = routes(`policies:
   transformations: {request: {set: {x-id: uuid()}}}
 backends: [{host: 'backend.test:8080'}]`)
@@ -428,7 +428,7 @@ backends: [{host: 'backend.test:8080'}]`)
   expect(await idIn(await open(text, {}, 2))).not.toBe(first)
 })
 
-it('reads nothing of a request whose connection a policy closes', async () => {
+it('does not process a request whose connection a policy closes', async () => {
   const rules = 'frontendPolicies:\n  networkAuthorization: {rules: [{require: \'source.address == "10.1.1.1"\'}]}\n'
   const gateway = await open(`${rules}${routes(`backends: [{host: 'backend.test:8080'}]`)}`)
   const closed = await get(gateway, 'http://localhost:3000/')
@@ -440,13 +440,13 @@ it('reads nothing of a request whose connection a policy closes', async () => {
   expect(within.status).toBe(200)
 })
 
-describe('services that policies ask in protocols of Envoy', () => {
+describe('Envoy protocol services', () => {
   const asking = routes(`policies:
   extAuthz: {host: 'authz.test:9000'}
   transformations: {request: {set: {x-team: extauthz.team}}}
 backends: [{host: 'backend.test:8080'}]`)
 
-  it('allow, unless a stub says otherwise', async () => {
+  it('allow requests by default', async () => {
     const outcome = await get(await open(asking), 'http://gw.test:3000/')
     expect(outcome.status).toBe(200)
     expect(outcome.upstream.map(({ purpose, path }) => `${purpose} ${path}`)).toEqual([
@@ -455,7 +455,7 @@ backends: [{host: 'backend.test:8080'}]`)
     ])
   })
 
-  it('say what a stub says', async () => {
+  it('respond as stubbed', async () => {
     const allows = { headers: [['x-user', 'ann']], body: '{"team": "red"}' } as const
     const allowed = await get(await open(asking, { 'authz.test:9000': allows }), 'http://gw.test:3000/')
     expect(allowed.upstream[1]?.headers).toContainEqual(['x-user', 'ann'])
@@ -469,7 +469,7 @@ backends: [{host: 'backend.test:8080'}]`)
     expect(away).toMatchObject({ status: 403, reason: 'ExtAuth' })
   })
 
-  it('process streams', async () => {
+  it('process bodies and headers as stubbed', async () => {
     const text = routes(`policies:
   extProc: {host: 'proc.test:9000'}
   transformations: {request: {set: {x-team: extproc.team}}}
@@ -493,7 +493,7 @@ backends: [{host: 'backend.test:8080'}]`)
     expect(away).toMatchObject({ status: 500, reason: 'ExtProc' })
   })
 
-  it('limit rates', async () => {
+  it('limit rates as stubbed', async () => {
     const text = routes(`policies:
   remoteRateLimit: {host: 'limits.test:9000', domain: d, descriptors: [{entries: [{key: a, value: '"b"'}]}]}
 backends: [{host: 'backend.test:8080'}]`)
@@ -503,7 +503,7 @@ backends: [{host: 'backend.test:8080'}]`)
   })
 })
 
-describe('guards of language models', () => {
+describe('LLM guardrails', () => {
   const body = { model: 'm', messages: [{ role: 'user', content: 'My mail is ann@example.com.' }] }
   const guarded = (guards: string) => `llm:
   port: 4000
@@ -517,18 +517,18 @@ describe('guards of language models', () => {
     ['Bedrock', '{bedrockGuardrails: {guardrailIdentifier: a, guardrailVersion: "1", region: eu-west-1}}'],
     ['Model Armor', '{googleModelArmor: {templateId: t, projectId: p, location: eu}}'],
     ['Azure content safety', '{azureContentSafety: {endpoint: safe.cognitiveservices.azure.com, detectJailbreak: {}}}'],
-  ])('%s has nothing to say unless a stub says so', async (_name, guard) => {
+  ])('%s passes everything without a stub', async (_name, guard) => {
     const gateway = await open(guarded(guard))
     expect(await post(gateway, 'http://gw.test:4000/v1/chat/completions', body)).toMatchObject({ status: 200 })
   })
 
-  it('a stub decides in its place', async () => {
+  it('a stub decides for a webhook', async () => {
     const reject = { body: '{"action": {"body": "no", "status_code": 422}}' }
     const gateway = await open(guarded('{webhook: {target: {host: "guard.test:80"}}}'), { 'guard.test:80': reject })
     expect(await post(gateway, 'http://gw.test:4000/v1/chat/completions', body)).toMatchObject({ status: 422 })
   })
 
-  it('patterns are applied', async () => {
+  it('regex patterns are applied', async () => {
     const gateway = await open(guarded('{regex: {action: mask, rules: [{builtin: email}]}}'))
     const { upstream } = await post(gateway, 'http://gw.test:4000/v1/chat/completions', body)
     expect(upstream[0]?.body.toString()).toContain('My mail is <EMAIL_ADDRESS>')

@@ -122,44 +122,47 @@ function fileOf({ policies, backends }: Case, host: string): string {
 `.replaceAll('HOST', `'${host}'`)
 }
 
-test.each(Object.entries({ ...CASES, ...MORE }))('a dry run tells of %s what the engine tells', async (_name, each) => {
-  const { path = '/a?q=1', method = 'GET', headers = [['x-role', 'guest']], status = 200 } = each
-  await using upstream = await startUpstream((req, res) => {
-    req.resume()
-    res.sendDate = false
-    res.writeHead(status, { 'content-type': 'application/json', 'content-length': BODY.length }).end(BODY)
-  })
-  const text = fileOf(each, upstream.host)
-  const sent = [
-    ['host', 'gw.test'] as const,
-    ...headers,
-    ...(method === 'POST' ? [['content-length', '0'] as const] : []),
-  ]
-
-  await using gateway = await startGateway(text, { clock: new ManualClock() })
-  const watch = gateway.trace.watch({ requests: 1 })
-  if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
-  const socket = connect(Number(new URL(gateway.url(8080)).port), '127.0.0.1')
-  socket.write(`${method} ${path} HTTP/1.1\r\n${sent.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`)
-  await once(socket, 'data')
-  const live: TraceEvent[] = []
-  await expect
-    .poll(() => {
-      for (let event = watch.next(); event; event = watch.next()) live.push(event)
-      return watch.finished
+test.each(Object.entries({ ...CASES, ...MORE }))(
+  'a dry run of %s emits the same events as the engine',
+  async (_name, each) => {
+    const { path = '/a?q=1', method = 'GET', headers = [['x-role', 'guest']], status = 200 } = each
+    await using upstream = await startUpstream((req, res) => {
+      req.resume()
+      res.sendDate = false
+      res.writeHead(status, { 'content-type': 'application/json', 'content-length': BODY.length }).end(BODY)
     })
-    .toBe(true)
-  socket.destroy()
+    const text = fileOf(each, upstream.host)
+    const sent = [
+      ['host', 'gw.test'] as const,
+      ...headers,
+      ...(method === 'POST' ? [['content-length', '0'] as const] : []),
+    ]
 
-  const stub = { status, body: BODY, headers: [['content-type', 'application/json'] as const] }
-  const stubs = new Map<string, Stub>([
-    ['127.0.0.1:1', { unreachable: true }],
-    ['*', stub],
-  ])
-  const dry = await openDryGateway('-', { cwd: '/', stdin: Readable.from([text]), env: {}, stubs, time: TIME })
-  const { events } = await dry.run({ method, url: path, headers: sent })
-  expect(events.map(comparable)).toEqual(live.map(comparable))
-})
+    await using gateway = await startGateway(text, { clock: new ManualClock() })
+    const watch = gateway.trace.watch({ requests: 1 })
+    if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
+    const socket = connect(Number(new URL(gateway.url(8080)).port), '127.0.0.1')
+    socket.write(`${method} ${path} HTTP/1.1\r\n${sent.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n`)
+    await once(socket, 'data')
+    const live: TraceEvent[] = []
+    await expect
+      .poll(() => {
+        for (let event = watch.next(); event; event = watch.next()) live.push(event)
+        return watch.finished
+      })
+      .toBe(true)
+    socket.destroy()
+
+    const stub = { status, body: BODY, headers: [['content-type', 'application/json'] as const] }
+    const stubs = new Map<string, Stub>([
+      ['127.0.0.1:1', { unreachable: true }],
+      ['*', stub],
+    ])
+    const dry = await openDryGateway('-', { cwd: '/', stdin: Readable.from([text]), env: {}, stubs, time: TIME })
+    const { events } = await dry.run({ method, url: path, headers: sent })
+    expect(events.map(comparable)).toEqual(live.map(comparable))
+  },
+)
 
 /** Without what is another one each time: times, ports, and names of files. */
 function comparable({ severity, scope, origins, message }: TraceEvent) {

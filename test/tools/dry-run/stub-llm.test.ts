@@ -24,7 +24,7 @@ function messages({ body = '' }: ReturnType<typeof asked>): unknown[] {
   return [...text.matchAll(/^data: (\{.*)$/gm)].map(([, json]) => JSON.parse(json as string))
 }
 
-describe('a model stub answers in the format of the call, as the gateway reads it', () => {
+describe('a model stub responds in the format of the call', () => {
   it.each<[RouteType, string, unknown]>([
     ['completions', '/v1/chat/completions?x=1', { model: 'm', messages: [] }],
     ['completions', '/v1/chat/completions', { model: 'm', stream: true, stream_options: { include_usage: true } }],
@@ -47,7 +47,7 @@ describe('a model stub answers in the format of the call, as the gateway reads i
     if (route !== 'anthropicTokenCount') expect(found.map(each => format?.model(each))).toContain('m')
   })
 
-  it('answers a body that is no JSON', () => {
+  it('responds to a body that is not JSON', () => {
     const call = asked('/v1/chat/completions', undefined)
     expect(messages(call)).toMatchObject([{ model: 'stub' }])
   })

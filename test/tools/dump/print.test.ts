@@ -37,18 +37,18 @@ test.each<Partial<Wanted>>([
   { view: 'routes' },
   { effective: HOSTILE },
   { effective: HOSTILE, format: 'json' },
-])('what could drive a terminal is escaped in %j', wanted => {
+])('escapes terminal control sequences in %j', wanted => {
   expect(rawIn(print(dump, 'test', { ...NOTHING, ...wanted }, OPTIONS))).toEqual([])
 })
 
-test('JSON says the same nevertheless', () => {
+test('JSON output still decodes to the original text', () => {
   const wanted = { ...NOTHING, view: 'routes' }
   const text = print(dump, 'test', { ...wanted, format: 'json' }, OPTIONS)
   expect(JSON.parse(text)).toMatchObject([{ name: HOSTILE }])
   expect(linesIn(print(dump, 'test', { ...wanted, format: 'jsonl' }, OPTIONS))).toMatchObject([{ name: HOSTILE }])
 })
 
-test('of several pods, each line is whole', () => {
+test('output for several pods has one complete value per line', () => {
   const wanted = { ...NOTHING, view: 'routes' }
   const pods = ['ns/a', 'ns/b'].map(pod => ({ pod, dump }))
   const json = printPods(pods, { ...wanted, format: 'json' }, OPTIONS)

@@ -61,7 +61,7 @@ test.each(MESSAGES)('%j', (message, line) => {
   expect(`${label}: ${text}`).toBe(line)
 })
 
-describe('what comes from elsewhere', () => {
+describe('events from other sources', () => {
   const event = new Recorder().add({ type: 'dropped', count: 1 })
 
   test.each([
@@ -83,30 +83,30 @@ describe('what comes from elsewhere', () => {
     expect(read(value)).toBeUndefined()
   })
 
-  test('nothing ends before it begins', () => {
+  test('an event cannot end before it begins', () => {
     expect(read({ ...event, at: 5, from: 9000 })).toMatchObject({ at: 5, from: 5 })
   })
 
-  test('fields that are new are kept out of the way', () => {
+  test('unknown fields are ignored', () => {
     expect(read({ ...event, flavour: 'sweet', message: { ...event.message, why: 'x' } })).toBeDefined()
   })
 
-  test('a kind of message that is new is shown as it is', () => {
+  test('an unknown message type is shown as raw JSON', () => {
     const strange = read({ ...event, message: { type: 'teleport', to: 'mars' } })!
     expect(wordsOf(strange)).toEqual({ label: 'teleport', text: '{"to":"mars"}' })
   })
 
-  test('a known kind with wrong parts is shown as it is, too', () => {
+  test('a known type with invalid fields is shown as raw JSON', () => {
     const strange = read({ ...event, message: { type: 'route', selected: 3 } })!
     expect(wordsOf(strange)).toEqual({ label: 'route', text: '{"selected":3}' })
   })
 
-  test('names that objects inherit are not kinds', () => {
+  test('inherited object keys are not message types', () => {
     expect(wordsOf(read({ ...event, message: { type: 'constructor' } })!)).toEqual({ label: 'constructor', text: '{}' })
   })
 })
 
-test('numbers that begin anew are another stream: what has the same name there is another request', () => {
+test('restarted sequence numbers begin a new stream with separate requests', () => {
   const { texts } = ((recorder: Recorder) => {
     recorder.start('1', '/before')
     recorder.add({ type: 'listener', bind: 'b', listener: 'l' }, { request: '1' })
@@ -125,7 +125,7 @@ test('numbers that begin anew are another stream: what has the same name there i
   ])
 })
 
-test('the stream of the public system reads as ours', () => {
+test('reads agentgateway’s event stream like gwctl’s own', () => {
   const reader = createEventReader()
   const state = { request: { method: 'GET', uri: 'http://h/a', headers: { accept: '*/*', 'x-multi': ['a', 'b'] } } }
   const lines = [

@@ -80,7 +80,7 @@ async function all({ trace }: Awaited<ReturnType<typeof traced>>) {
   }
 }
 
-test('a gateway that comes back is asked for what is left, with the same expression', async () => {
+test('a gateway that comes back is asked for the remaining requests with the same expression', async () => {
   const served = await answering(
     stream(refusing, broken),
     response => response.destroy(),
@@ -102,13 +102,13 @@ test('a gateway that comes back is asked for what is left, with the same express
   ])
 })
 
-test('where nothing is left to ask for, nothing is asked for: a lost connection is a failure', async () => {
+test('a lost connection is a failure if no requests remain', async () => {
   const served = await answering(stream(recorder => recorder.start(), broken))
   await expect(all(await traced(served, 1))).rejects.toMatchObject({ kind: 'unreachable' })
   expect(served.asked).toHaveLength(1)
 })
 
-test('a request cannot pass itself off as several', async () => {
+test('a single request cannot pass itself off as several', async () => {
   const disguised = (recorder: Recorder) => {
     recorder.start('r1', '/"type":"requestStarted"', 'requestStarted')
     recorder.add({ type: 'cel', expression: 'x', result: { type: 'requestStarted' } })
@@ -121,12 +121,12 @@ test('a request cannot pass itself off as several', async () => {
   expect(served.asked.map(query => query.get('follow'))).toEqual(['2', '1'])
 })
 
-test('a gateway that came back and refuses the expression ends it with its words', async () => {
+test('a restarted gateway that rejects the expression ends the trace with its message', async () => {
   const served = await answering(stream(refusing, broken), response => response.writeHead(400).end('no such variable'))
   await expect(all(await traced(served, 9))).rejects.toMatchObject({ kind: 'usage', message: 'no such variable' })
 })
 
-test('the time goes on while it is waited, less and less often', async () => {
+test('time keeps running while retrying with increasing delays', async () => {
   const served = await answering(stream(refusing, broken))
   const clock = new EagerClock()
   const { end } = await all(await traced(served, 9, clock))
@@ -135,7 +135,7 @@ test('the time goes on while it is waited, less and less often', async () => {
   expect(served.asked.map(query => query.get('seconds'))).toEqual(['5', '5', '5', '4', '2'])
 })
 
-test('closed while it waits: it ends', async () => {
+test('closing while waiting ends the trace', async () => {
   const served = await answering(stream(refusing, broken))
   const clock = new ManualClock()
   const opened = await traced(served, 9, clock)
@@ -144,7 +144,7 @@ test('closed while it waits: it ends', async () => {
   expect(clock.pending).toBe(0)
 })
 
-test('a gateway that says nothing any more is lost, too', async () => {
+test('a gateway that goes silent is treated as lost', async () => {
   const served = await answering(
     stream(refusing, () => {}),
     stream(refusing, ended('requests')),
@@ -162,7 +162,7 @@ test('a gateway that says nothing any more is lost, too', async () => {
   expect(opened.links).toEqual([expect.stringContaining('broke'), 'back'])
 })
 
-test('no gateway to begin with is a failure at once', async () => {
+test('an unreachable gateway fails at once', async () => {
   const served = await answering()
   await expect(traced(served, 9)).rejects.toMatchObject({ kind: 'unreachable' })
 })

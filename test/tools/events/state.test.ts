@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { addEvents, decidingStep, EMPTY } from '../../../src/tools/events/state.ts'
 import { Recorder } from './recorded-events.ts'
 
-test('interleaved requests come apart, in the order they started', () => {
+test('separates interleaved requests in the order they started', () => {
   const recorder = new Recorder()
   recorder.start('a', '/a?x=1')
   recorder.start('b', '/b')
@@ -15,7 +15,7 @@ test('interleaved requests come apart, in the order they started', () => {
   ])
 })
 
-test('batches of any size give the same picture, and old pictures stay as they were', () => {
+test('batches of any size give the same state, and earlier states are not mutated', () => {
   const recorder = new Recorder()
   for (const request of ['a', 'b', 'c']) recorder.refused(request)
   const { events } = recorder
@@ -35,21 +35,21 @@ test('a request whose start was missed is still shown', () => {
   ])
 })
 
-test('requests of two workers with one id are two', () => {
+test('requests of two workers with the same id are kept apart', () => {
   const recorder = new Recorder()
   recorder.start('r1')
   const [event] = recorder.events
   expect(addEvents(EMPTY, [event!, { ...event!, worker: 1 }]).requests).toHaveLength(2)
 })
 
-test('what was lost is counted', () => {
+test('counts lost events', () => {
   const recorder = new Recorder()
   recorder.start()
   recorder.add({ type: 'dropped', count: 12 })
   expect(addEvents(EMPTY, recorder.events).requests[0]?.lost).toBe(12)
 })
 
-test('memory is bounded: the oldest requests go, a long request loses its middle, and both are said', () => {
+test('bounds memory by dropping the oldest requests and middle events, and counts both', () => {
   const recorder = new Recorder()
   for (let i = 0; i < 1010; i++) recorder.start(`r${i}`)
   const many = addEvents(EMPTY, recorder.events)
@@ -66,7 +66,7 @@ test('memory is bounded: the oldest requests go, a long request loses its middle
   expect(request?.steps).toHaveLength(5001)
 })
 
-test('the step that explains the outcome', () => {
+test('finds the step that explains the outcome', () => {
   const recorder = new Recorder()
   recorder.refused()
   const [request] = addEvents(EMPTY, recorder.events).requests

@@ -42,7 +42,7 @@ function expectNested(slices: readonly Shown[]): void {
   }
 }
 
-test('a row per request with its status, its steps within it, their texts and config lines', async () => {
+test('has a row per request with its status, nested steps, texts and config lines', async () => {
   const recorder = new Recorder()
   recorder.refused()
   const { rows, events } = await rowsOf(recorder)
@@ -61,7 +61,7 @@ test('a row per request with its status, its steps within it, their texts and co
   expect(events.find(({ name }) => name === 'process_name')?.args).toEqual({ name: 'worker' })
 })
 
-test('what goes on at the same time has a row of its own', async () => {
+test('concurrent calls get a separate row', async () => {
   const recorder = new Recorder()
   recorder.start()
   const call = (target: string, from: number, at: number) =>
@@ -79,7 +79,7 @@ test('what goes on at the same time has a row of its own', async () => {
   for (const { slices } of rows) expectNested(slices)
 })
 
-test('requests stand in the order in which they began', async () => {
+test('orders requests by start time', async () => {
   const recorder = new Recorder()
   const start = (request: string, second: number) =>
     recorder.add(

@@ -30,7 +30,7 @@ test.each([
   expect(parseGlob(pattern)(path)).toBe(matches)
 })
 
-test('no pattern takes long', () => {
+test('matching is fast for any pattern', () => {
   const start = process.cpuUsage().user
   expect(parseGlob(`${'*a'.repeat(60)}b`)('a'.repeat(4000))).toBe(false)
   expect(parseGlob(`${'**/'.repeat(60)}b`)('a/'.repeat(400))).toBe(false)
@@ -43,6 +43,6 @@ test.each([
   ['*.yaml', '.'],
   ['/abs/{a,b}/c', '/abs'],
   ['/*.yaml', '/'],
-])('a walk for %s starts in %s', (pattern, root) => {
+])('walking %s starts in %s', (pattern, root) => {
   expect(globRoot(pattern)).toBe(root)
 })

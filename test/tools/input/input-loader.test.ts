@@ -70,24 +70,20 @@ async function change(before: readonly string[], after: readonly string[]) {
 const A = route('a', RULE)
 const B = route('b', RULE)
 
-describe('one route is enough', () => {
+describe('reloads only the changed route', () => {
   test.each<[string, readonly string[], readonly string[]]>([
-    ['its rules', [A, B], [A, route('b', CHANGED)]],
-    ['the first of several', [A, B], [route('a', CHANGED), B]],
-    ['its last document grows', [A, B], [A, `${B}    # more\n`]],
+    ['changed rules', [A, B], [A, route('b', CHANGED)]],
+    ['the first of several routes', [A, B], [route('a', CHANGED), B]],
+    ['lines added to the last document', [A, B], [A, `${B}    # more\n`]],
     [
-      'a host that the second listener takes',
+      'a host accepted by the second listener',
       [A, B],
       [A, route('b', RULE).replace('rules:', 'hostnames: [x.b.example]\n  rules:')],
     ],
+    ['with its own policy', [A, B, policy('p', to('b'), LIMIT)], [A, route('b', CHANGED), policy('p', to('b'), LIMIT)]],
+    ['with a policy on another route', [A, B, policy('p', to('a'))], [A, route('b', CHANGED), policy('p', to('a'))]],
     [
-      'under a policy of its own',
-      [A, B, policy('p', to('b'), LIMIT)],
-      [A, route('b', CHANGED), policy('p', to('b'), LIMIT)],
-    ],
-    ['beside a policy of another', [A, B, policy('p', to('a'))], [A, route('b', CHANGED), policy('p', to('a'))]],
-    [
-      'under a policy that chose it by label',
+      'with a policy that selects it by label',
       [
         A,
         B,
@@ -100,13 +96,13 @@ describe('one route is enough', () => {
       ],
     ],
     [
-      'a call of gRPC',
+      'a GRPCRoute',
       [A, route('g', 'rules: [{backendRefs: [{name: web, port: 80}]}]', 'GRPCRoute')],
       [A, route('g', 'rules: [{backendRefs: [{name: web, port: 80, weight: 3}]}]', 'GRPCRoute')],
     ],
-    ['a policy of a route', [A, policy('p', to('a'))], [A, policy('p', to('a'), 'timeouts: {request: 8s}')]],
+    ['a changed policy of a route', [A, policy('p', to('a'))], [A, policy('p', to('a'), 'timeouts: {request: 8s}')]],
     [
-      'a policy of this route and another',
+      'with a policy of this route and another',
       [
         A,
         B,
@@ -130,16 +126,16 @@ describe('one route is enough', () => {
   })
 })
 
-describe('all of it is done again', () => {
+describe('reloads everything', () => {
   test.each<[string, readonly string[], readonly string[]]>([
-    ['two routes', [A, B], [route('a', CHANGED), route('b', CHANGED)]],
+    ['two changed routes', [A, B], [route('a', CHANGED), route('b', CHANGED)]],
     ['a new route', [A], [A, B]],
-    ['lines that move', [A, B], [`# one more\n${A}`, B]],
-    ['labels', [A, B], [A, B.replace('app: b', 'app: c')]],
-    ['a mistake', [A, B], [A, route('b', RULE.replace('1s', 'soon'))]],
-    ['a backend that is not there', [A, B], [A, route('b', RULE.replace('web', 'gone'))]],
+    ['shifted lines', [A, B], [`# one more\n${A}`, B]],
+    ['changed labels', [A, B], [A, B.replace('app: b', 'app: c')]],
+    ['an invalid value', [A, B], [A, route('b', RULE.replace('1s', 'soon'))]],
+    ['a missing backend', [A, B], [A, route('b', RULE.replace('web', 'gone'))]],
     [
-      'a rule that a policy aims at',
+      'a rule targeted by a policy',
       [A, B, policy('p', to('b').replace('name: b', 'name: b, sectionName: only'))],
       [
         A,
@@ -148,12 +144,12 @@ describe('all of it is done again', () => {
       ],
     ],
     [
-      'a GRPCRoute of its name',
+      'a GRPCRoute with the same name',
       [A, route('a', 'rules: [{backendRefs: [{name: web, port: 80}]}]', 'GRPCRoute')],
       [route('a', CHANGED), route('a', 'rules: [{backendRefs: [{name: web, port: 80}]}]', 'GRPCRoute')],
     ],
     [
-      'a route that hands over',
+      'a route that delegates',
       [A, B],
       [A, route('b', 'rules: [{backendRefs: [{group: gateway.networking.k8s.io, kind: HTTPRoute, name: a}]}]')],
     ],
@@ -162,7 +158,7 @@ describe('all of it is done again', () => {
   })
 })
 
-test('what the others hold stays, and so does what the changed one still asks for', async () => {
+test('keeps the state of other routes and what the changed route still uses', async () => {
   const { state, loader, load } = start()
   const all = (a: string) => [BASE, a, B, policy('p', to('a'), LIMIT), policy('q', to('b'), LIMIT)]
   await load(...all(A))

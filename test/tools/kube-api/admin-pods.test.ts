@@ -16,7 +16,7 @@ afterEach(() => place[Symbol.asyncDispose]())
 
 const ofEdge = { target: 'edge', port: 15_000 }
 
-test('after a rollout the pod that is there now is asked', async () => {
+test('after a rollout the new pod is used', async () => {
   const items: object[] = [EDGE, POD]
   await using cluster = await place.cluster(items)
   const notes: string[] = []
@@ -29,7 +29,7 @@ test('after a rollout the pod that is there now is asked', async () => {
   expect(notes).toEqual(['Asking pod shop/edge-1 of Gateway shop/edge.'])
 })
 
-test('a pod that does not run yet is waited for, and no longer than asked', async () => {
+test('waits for a pending pod, up to the timeout', async () => {
   const items: object[] = [EDGE, pod('edge-1', { phase: 'Pending' })]
   await using cluster = await place.cluster(items)
   const clock = new PausingClock()
@@ -45,14 +45,14 @@ test('a pod that does not run yet is waited for, and no longer than asked', asyn
   expect(clock.now() - started).toBe(600)
 })
 
-test('a pod that is there and does not answer is not left for another', async () => {
+test('does not switch from an existing but unresponsive pod', async () => {
   await using cluster = await place.cluster([EDGE, POD, pod('edge-2')], { gone: ['edge-1'] })
   const server = await adminPod(ofEdge, place.shell(cluster), { note: () => {} })
   await expect(getReadiness(server)).rejects.toMatchObject({ kind: 'unreachable' })
   expect(server.name).toBe('pod shop/edge-1')
 })
 
-test('a pod that was named has no successor', async () => {
+test('an explicitly named pod has no replacement', async () => {
   const items: object[] = [EDGE, POD, pod('edge-2')]
   await using cluster = await place.cluster(items)
   const server = await adminPod({ ...ofEdge, pod: 'edge-1' }, place.shell(cluster), { note: () => {} })
@@ -60,7 +60,7 @@ test('a pod that was named has no successor', async () => {
   await expect(getReadiness(server)).rejects.toThrow('pod shop/edge-1 is gone')
 })
 
-test('when nothing is left, it is said what has gone', async () => {
+test('names the missing pod when none is left', async () => {
   const items: object[] = [EDGE, POD]
   await using cluster = await place.cluster(items)
   const server = await adminPod(ofEdge, place.shell(cluster), { note: () => {} })
@@ -68,7 +68,7 @@ test('when nothing is left, it is said what has gone', async () => {
   await expect(getReadiness(server)).rejects.toThrow('pod shop/edge-1 is gone')
 })
 
-test('credentials that have expired are made anew', async () => {
+test('expired credentials are refreshed', async () => {
   const options = { kinds: KINDS, items: [EDGE, POD], token: 'first', forwarding: { portOf: () => undefined } }
   await using cluster = await startKubeServer(options)
   const shell = place.shell(cluster, { tokenFile: 'token' })

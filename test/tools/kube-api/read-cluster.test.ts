@@ -114,8 +114,8 @@ async function failure(of: Promise<unknown>): Promise<Failure> {
   return error as Failure
 }
 
-describe('what is read', () => {
-  test('comes to the same file as the same resources on disk', async () => {
+describe('resources read from a cluster', () => {
+  test('compile to the same config as the same resources on disk', async () => {
     await using server = await start({ page: 2 })
     const texts = await read(kubeconfig(server, TOKEN))
     const options = { partial: false, withSecrets: false, allowUnguarded: false }
@@ -127,7 +127,7 @@ describe('what is read', () => {
     expect(await of(texts)).toContain('requestTimeout: "5s"')
   })
 
-  test('is one namespace, that of the context or a named one, or all', async () => {
+  test('come from the context’s namespace, a named one or all', async () => {
     await using server = await start()
     const config = kubeconfig(server, TOKEN)
     const routes = async (request: Partial<ClusterRequest>) =>
@@ -137,7 +137,7 @@ describe('what is read', () => {
     expect(await routes({ allNamespaces: true })).toHaveLength(6)
   })
 
-  test('comes in pages, and all at once when the pages have grown old', async () => {
+  test('are listed in pages, or all at once after the page token expires', async () => {
     await using server = await start({ page: 2, expires: 'httproutes' })
     const texts = await read(kubeconfig(server, TOKEN))
     expect(texts.filter(({ file }) => file.includes('HTTPRoute'))).toHaveLength(5)
@@ -145,14 +145,14 @@ describe('what is read', () => {
     expect(asked.map(path => path.replace(/.*\?/, ''))).toEqual(['limit=500', 'limit=500&continue=2', 'limit=0'])
   })
 
-  test('holds nothing that only the server needs, and no second copy of itself', async () => {
+  test('omit managed fields and copies of the last applied config', async () => {
     await using server = await start()
     const all = (await read(kubeconfig(server, TOKEN))).map(({ text }) => text).join('')
     expect(all).not.toContain('managedFields')
     expect(all).not.toContain('hunter2')
   })
 
-  test('goes on after kinds that may not be listed, and says so', async () => {
+  test('skip kinds that may not be listed, with a note', async () => {
     await using server = await start({ forbidden: ['secrets'] })
     const notes: string[] = []
     expect(await read(kubeconfig(server, TOKEN), {}, { notes })).not.toHaveLength(0)
@@ -160,7 +160,7 @@ describe('what is read', () => {
     expect(notes.find(note => note.startsWith('Not installed'))).toContain('GRPCRoute')
   })
 
-  test('is nothing when nothing may be listed, or nothing is there', async () => {
+  test('are an error when nothing may be listed or nothing exists', async () => {
     const all = Object.values(KINDS).flatMap(kinds => Object.values(kinds))
     await using closed = await start({ forbidden: all })
     expect((await failure(read(kubeconfig(closed, TOKEN)))).kind).toBe('unreachable')
@@ -168,27 +168,27 @@ describe('what is read', () => {
     expect((await failure(read(kubeconfig(empty, TOKEN)))).message).toContain('namespace shop')
   })
 
-  test('is asked for again when the server is busy', async () => {
+  test('are requested again when the server is busy', async () => {
     await using server = await start({ busy: 2 })
     expect(await read(kubeconfig(server, TOKEN))).not.toHaveLength(0)
   })
 })
 
-describe('who asks', () => {
-  test('shows a client certificate', async () => {
+describe('authentication', () => {
+  test('uses a client certificate', async () => {
     await using server = await start()
     const user = { 'client-certificate-data': base64(server.client.cert), 'client-key-data': base64(server.client.key) }
     expect(await read(kubeconfig(server, user))).not.toHaveLength(0)
   })
 
-  test('has a token in a file, found from where the kubeconfig is', async () => {
+  test('reads a token file relative to the kubeconfig', async () => {
     await using server = await start()
     writeFileSync(join(folder, 'token'), 'secret-token\n')
     writeFileSync(join(folder, 'config'), kubeconfig(server, { tokenFile: 'token' }))
     expect(await read('', { kubeconfig: join(folder, 'config') })).not.toHaveLength(0)
   })
 
-  test('has a token that a plugin makes', async () => {
+  test('uses a token from an exec plugin', async () => {
     await using server = await start()
     const plugin = join(folder, 'plugin')
     const made = JSON.stringify({ kind: 'ExecCredential', status: { token: 'secret-token' } })
@@ -225,7 +225,7 @@ describe('who asks', () => {
     expect(server.requests).toEqual([])
   })
 
-  test('is a pod with an account of its own', async () => {
+  test('uses the service account inside a pod', async () => {
     await using server = await start()
     writeFileSync(join(folder, 'token'), 'secret-token')
     writeFileSync(join(folder, 'ca.crt'), server.authority)
@@ -239,7 +239,7 @@ describe('who asks', () => {
     expect(texts.map(({ file }) => file)).toContain('cluster:HTTPRoute/other/z')
   })
 
-  test('goes through a proxy', async () => {
+  test('connects through a proxy', async () => {
     await using server = await start()
     using proxy = await startConnectProxy(server.port)
     const texts = await read(kubeconfig(server, TOKEN, { 'proxy-url': proxy.url }))
@@ -248,15 +248,15 @@ describe('who asks', () => {
   })
 })
 
-describe('what goes wrong', () => {
-  test('is a token that the server does not take', async () => {
+describe('failures', () => {
+  test('a token that the server rejects', async () => {
     await using server = await start({ token: 'another' })
     const { kind, message } = await failure(read(kubeconfig(server, TOKEN)))
     expect(kind).toBe('unreachable')
     expect(message).toContain('(401)')
   })
 
-  test('is a certificate that nobody vouches for, unless that is wanted', async () => {
+  test('an untrusted certificate, unless verification is disabled', async () => {
     await using server = await start()
     const open = { 'certificate-authority-data': undefined }
     expect((await failure(read(kubeconfig(server, TOKEN, open)))).message).toContain('not signed by a CA')
@@ -264,14 +264,14 @@ describe('what goes wrong', () => {
     expect(await read(kubeconfig(server, TOKEN, insecure))).not.toHaveLength(0)
   })
 
-  test('is a server that is not there, or never answers', async () => {
+  test('a server that is unreachable or never responds', async () => {
     await using silent = await start({ hangs: true })
     const gone = kubeconfig({ ...silent, url: 'https://localhost:1' }, TOKEN)
     expect((await failure(read(gone))).message).toContain('connection refused')
     expect((await failure(read(kubeconfig(silent, TOKEN), {}, { notes: [], timeout: 50 }))).kind).toBe('timeout')
   })
 
-  test('is an answer without end', async () => {
+  test('an endless response', async () => {
     await using server = await start({ padding: 300_000 })
     const told = { notes: [], maxAnswer: 200_000 }
     const { kind, message, help } = await failure(read(kubeconfig(server, TOKEN), {}, told))
@@ -279,7 +279,7 @@ describe('what goes wrong', () => {
     expect(message).toContain('answered with more than 200000 bytes')
   })
 
-  test('is a kubeconfig without what is asked of it', async () => {
+  test('a kubeconfig that is invalid or lacks the requested context', async () => {
     await using server = await start()
     const config = kubeconfig(server, TOKEN)
     expect((await failure(read(config, { context: 'mian' }))).message).toContain('did you mean')
@@ -290,7 +290,7 @@ describe('what goes wrong', () => {
   })
 })
 
-test('of several files the first to name something says what it is', async () => {
+test('with several kubeconfig files the first definition wins', async () => {
   await using server = await start()
   writeFileSync(join(folder, 'one'), JSON.stringify({ users: [{ name: 'u', user: TOKEN }], 'current-context': 'main' }))
   writeFileSync(join(folder, 'two'), kubeconfig(server, { token: 'wrong' }))

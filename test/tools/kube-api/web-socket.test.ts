@@ -22,7 +22,7 @@ function messages(chunks: readonly Buffer[]) {
   return found
 }
 
-describe('frames of a server', () => {
+describe('server frames', () => {
   /** Without the bit that says that a message ends here. */
   const started = (payload: Buffer) => {
     const bytes = frame(payload)
@@ -51,14 +51,14 @@ describe('frames of a server', () => {
     { opcode: OPCODES.close, data: Buffer.of(3, 0xe8) },
   ]
 
-  test.each([1, 2, 3, 7, 64, 1024, bytes.length])('are the same in chunks of %i bytes', size => {
+  test.each([1, 2, 3, 7, 64, 1024, bytes.length])('parse the same in chunks of %i bytes', size => {
     const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, i) =>
       bytes.subarray(i * size, (i + 1) * size),
     )
     expect(messages(chunks)).toEqual(whole)
   })
 
-  test('are handed on as they come, however long they will be', () => {
+  test('are forwarded as they arrive, whatever their length', () => {
     const head = Buffer.from([0x82, 127, 0, 1, 0, 0, 0, 0, 0, 0])
     const reader = new FrameReader()
     reader.read(head)
@@ -68,14 +68,14 @@ describe('frames of a server', () => {
     }
   })
 
-  test('two messages cannot be open at once', () => {
+  test('cannot interleave two messages', () => {
     expect(() => new FrameReader().read(Buffer.concat([started(Buffer.from('a')), frame(Buffer.from('b'))]))).toThrow(
       'interleaved',
     )
   })
 })
 
-test.each([0, 1, 125, 126, 65_535, 65_536])('a frame of the client with %i bytes', length => {
+test.each([0, 1, 125, 126, 65_535, 65_536])('encodes a client frame of %i bytes', length => {
   const payload = Buffer.alloc(length, 'x')
   const bytes = frameOf(OPCODES.binary, true, payload.subarray(0, 1), payload.subarray(1))
   expect(bytes[1]! & 0x80).toBe(0x80)
@@ -86,13 +86,13 @@ describe('a handshake', () => {
   const opening = handshake('p')
   const right = { upgrade: 'WebSocket', 'sec-websocket-accept': opening.accept, 'sec-websocket-protocol': 'p' }
 
-  test('is proved by what only its server can know', () => {
+  test('is verified with the accept key that only the server can compute', () => {
     expect(proves(right, opening)).toBeUndefined()
     expect(proves({ ...right, 'sec-websocket-accept': handshake('p').accept }, opening)).toContain('handshake')
     expect(proves({ ...right, upgrade: 'h2c' }, opening)).toContain('handshake')
   })
 
-  test('settles on the subprotocol that was asked for', () => {
+  test('requires the requested subprotocol', () => {
     const { 'sec-websocket-protocol': _none, ...without } = right
     expect(proves(without, opening)).toContain('subprotocol none, not p')
   })

@@ -82,7 +82,7 @@ function statusOf(port: number): Promise<number | undefined> {
   })
 }
 
-test.each([undefined, 2])('resources of a directory serve HTTPS from memory, workers: %s', async workers => {
+test.each([undefined, 2])('resources from a directory serve HTTPS from memory, workers: %s', async workers => {
   const folder = folderOf({ ...RESOURCES, 'route.yaml': route(302) })
   const serving = (await start(folder, workers === undefined ? {} : { workers }))!
   const port = serving.ports.get(8443)!
@@ -93,7 +93,7 @@ test.each([undefined, 2])('resources of a directory serve HTTPS from memory, wor
   await serving.stop()
 })
 
-test('a change of one of its files is served', async () => {
+test('a changed file is reloaded', async () => {
   const folder = folderOf({ ...RESOURCES, 'route.yaml': route(302) })
   let seen = (): void => {}
   const reloaded = new Promise<void>(done => {
@@ -106,6 +106,6 @@ test('a change of one of its files is served', async () => {
   await serving.stop()
 })
 
-test('a directory without resources is none to serve', async () => {
+test('a directory without resources is an error', async () => {
   await expect(start(folderOf({ 'a.yaml': { binds: [] } }))).rejects.toThrow(Failure)
 })

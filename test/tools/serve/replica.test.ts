@@ -42,7 +42,7 @@ function sample(metrics: string, name: string, ...labels: readonly string[]): nu
 }
 
 describe('limits', () => {
-  test('requests that pass are as many as the budget, over all workers', async () => {
+  test('allow as many requests as the budget across all workers', async () => {
     await using replica = await startReplica(
       reply('ok', 'localRateLimit: [{maxTokens: 50, tokensPerFill: 1, fillInterval: 1h}], '),
       WORKERS,
@@ -51,7 +51,7 @@ describe('limits', () => {
     expect(Object.fromEntries(seen)).toEqual({ 200: 50, 429: 350 })
   })
 
-  test('what is left counts down through all workers', async () => {
+  test('count down the remaining quota across all workers', async () => {
     await using replica = await startReplica(
       reply('ok', 'localRateLimit: [{maxTokens: 9, tokensPerFill: 1, fillInterval: 1h}], '),
       WORKERS,
@@ -64,7 +64,7 @@ describe('limits', () => {
     expect(left).toEqual(['8', '7', '6', '5', '4', '3', '2', '1', '0', '0'])
   })
 
-  test('the metrics tell what all workers have left, also while one of them is replaced', async () => {
+  test('show the remaining quota of all workers in metrics, even during a replacement', async () => {
     await using replica = await startReplica(
       reply('ok', 'localRateLimit: [{maxTokens: 50, tokensPerFill: 1, fillInterval: 1h}], '),
       WORKERS,
@@ -78,7 +78,7 @@ describe('limits', () => {
     }
   })
 
-  test('a reload and the end of a worker leave the budget as it is; another budget is a new one', async () => {
+  test('survive a reload and a worker exit, unless the budget changes', async () => {
     const limit = (tokens: number) =>
       reply('ok', `localRateLimit: [{maxTokens: ${tokens}, tokensPerFill: 1, fillInterval: 1h}], `)
     await using replica = await startReplica(limit(10), WORKERS)
@@ -93,7 +93,7 @@ describe('limits', () => {
   })
 })
 
-test('an endpoint that one worker has left out is left out by all', async () => {
+test('an endpoint evicted by one worker is evicted by all', async () => {
   await using bad = await startUpstream((_req, res) => res.writeHead(500).end())
   await using replica = await startReplica(
     `services: [{name: app, namespace: default, hostname: app.test, vips: [], ports: {'80': 8080}}]
@@ -115,8 +115,8 @@ binds:
   expect(backends[0]?.health[0]).toMatchObject({ state: 'evicted', timesEvicted: 1 })
 })
 
-describe('a worker that ends', () => {
-  test('is replaced, and the port answers all the time', async () => {
+describe('a worker that exits', () => {
+  test('is replaced while the port stays available', async () => {
     await using replica = await startReplica(reply('ok'), WORKERS)
     const port = replica.port(80)
     const load = flood(port, 1500, 16)
@@ -130,7 +130,7 @@ describe('a worker that ends', () => {
     expect((await flood(port, 100)).get(200)).toBe(100)
   })
 
-  test('gives an end to the traces of what it was serving', async () => {
+  test('ends the traces of its requests in flight', async () => {
     let reached: () => void = () => {}
     const arrived = new Promise<void>(resolve => {
       reached = resolve
@@ -178,8 +178,8 @@ function openTrace(replica: TestReplica, query: string): Promise<OpenTrace> {
   })
 }
 
-describe('one replica to those who look at it', () => {
-  test('a trace takes exactly as many requests as were asked for, of all workers, numbered in one row', async () => {
+describe('the admin API of a replica', () => {
+  test('traces exactly the requested number of requests across workers, with one sequence', async () => {
     await using replica = await startReplica(reply('ok'), WORKERS)
     const trace = await openTrace(replica, '?follow=20&seconds=60')
     await flood(replica.port(80), 60)
@@ -193,7 +193,7 @@ describe('one replica to those who look at it', () => {
     expect(new Set(events.map(event => event.worker)).size).toBeGreaterThan(1)
   })
 
-  test('metrics are the sums, and those of a worker that has ended stay in them', async () => {
+  test('sums metrics of all workers, including those that have exited', async () => {
     await using replica = await startReplica(reply('ok'), WORKERS)
     await flood(replica.port(80), 80)
     const before = await replica.metrics()
@@ -208,14 +208,14 @@ describe('one replica to those who look at it', () => {
     expect(sample(await replica.metrics(), 'agentgateway_requests_total')).toBe(100)
   })
 
-  test('a wrong expression is refused with its reason', async () => {
+  test('rejects an invalid expression with the reason', async () => {
     await using replica = await startReplica(reply('ok'), 2)
     const refused = await replica.admin('/debug/trace?expression=request.%3D', 'POST')
     expect(refused.status).toBe(400)
     expect(refused.body).toContain('invalid expression')
   })
 
-  test('a log level reaches all workers, also those that come later', async () => {
+  test('sets a log level on all workers, including later ones', async () => {
     await using replica = await startReplica(reply('ok'), WORKERS)
     expect((await replica.admin('/logging?level=request=off', 'POST')).body).toContain('request=off')
     await flood(replica.port(80), 40)
@@ -229,7 +229,7 @@ describe('one replica to those who look at it', () => {
     expect(await replica.said('\trequest ')).toHaveLength(40)
   })
 
-  test('memory and tasks name every thread, and a profile is of all of them', async () => {
+  test('memory and tasks list every thread, and a profile covers all of them', async () => {
     await using replica = await startReplica(reply('ok'), 2)
     const names = async (path: string) =>
       (JSON.parse((await replica.admin(path)).body) as { threads: { thread: string }[] }).threads.map(t => t.thread)
@@ -240,7 +240,7 @@ describe('one replica to those who look at it', () => {
   })
 })
 
-test('tasks show requests, LLM streams, connections and MCP sessions, of whichever worker', async () => {
+test('tasks list requests, LLM streams, connections and MCP sessions of every worker', async () => {
   await using upstream = await startUpstream((request, response) => {
     if (!request.url?.includes('chat')) return
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -314,7 +314,7 @@ test('tasks show requests, LLM streams, connections and MCP sessions, of whichev
   await expect.poll(async () => [(await tasks()).requests, (await tasks()).connections]).toEqual([[], []])
 })
 
-test('a profile that nobody waits for any more ends, in all workers', async () => {
+test('an abandoned profile is stopped in all workers', async () => {
   await using replica = await startReplica(reply('ok'), 2)
   const [host, port] = replica.serving.admin.split(':')
   const leave = new AbortController()
@@ -396,7 +396,7 @@ describe('MCP sessions', () => {
     }
   })
 
-  test('a session that has been ended is gone for all', async () => {
+  test('a deleted session is gone on every worker', async () => {
     await using replica = await startReplica(config, WORKERS)
     const client = await connectMcp(replica.port(80))
     const headers = { 'mcp-session-id': client.session }
@@ -405,7 +405,7 @@ describe('MCP sessions', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([404]))
   })
 
-  test('a tunnel is no message of one, whatever session it names', async () => {
+  test('a CONNECT request is not routed by a session id', async () => {
     await using replica = await startReplica(reply('ok'), 2)
     const port = replica.port(80)
     for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) {
@@ -415,7 +415,7 @@ describe('MCP sessions', () => {
     expect(await replica.said('has ended')).toEqual([])
   })
 
-  test('the log names the client by its certificate, wherever its messages came in', async () => {
+  test('the log names the client certificate, whichever worker received the message', async () => {
     const authority = createAuthority('test authority')
     const server = createCertificate(authority, ['a.test'])
     const client = createCertificate(authority, ['spiffe://td/ns/default/sa/web'])
@@ -440,7 +440,7 @@ describe('MCP sessions', () => {
     expect(await replica.said('src.identity=spiffe://td/ns/default/sa/web')).toHaveLength(6)
   })
 
-  test('a limit counts a message once, wherever it came in and wherever it is served', async () => {
+  test('a rate limit counts a message once, even if it is forwarded to another worker', async () => {
     const limited = config.replace(
       '    - backends',
       '    - policies: {localRateLimit: [{maxTokens: 12, tokensPerFill: 1, fillInterval: 1h}]}\n      backends',
@@ -452,8 +452,8 @@ describe('MCP sessions', () => {
   })
 })
 
-describe('one configuration', () => {
-  test('all workers change over together', async () => {
+describe('configuration', () => {
+  test('all workers switch at the same time', async () => {
     await using replica = await startReplica(reply('old'), WORKERS)
     replica.write(reply('new'))
     expect(await replica.serving.reload()).toBe(true)
@@ -461,7 +461,7 @@ describe('one configuration', () => {
     expect(new Set(bodies.map(({ body }) => body))).toEqual(new Set(['new']))
   })
 
-  test('a bad one is served by none', async () => {
+  test('an invalid config is not served by any worker', async () => {
     await using replica = await startReplica(reply('old'), WORKERS)
     replica.write(`${reply('new')}bogus: 1\n`)
     expect(await replica.serving.reload()).toBe(false)
@@ -470,7 +470,7 @@ describe('one configuration', () => {
     expect(new Set(bodies.map(({ body }) => body))).toEqual(new Set(['old']))
   })
 
-  test('ports come and go', async () => {
+  test('ports are opened and closed on reload', async () => {
     await using replica = await startReplica(reply('one'), 2)
     const first = replica.port(80)
     replica.write(reply('two').replace('port: 80', 'port: 81'))
@@ -479,7 +479,7 @@ describe('one configuration', () => {
     await expect(ask({ port: first })).rejects.toThrow('ECONNREFUSED')
   })
 
-  test('a port that somebody else has is opened by no worker, even if it could be shared', async () => {
+  test('a port in use is opened by no worker, even if it is shareable', async () => {
     const shared = createServer()
     await new Promise<void>(resolve => shared.listen({ port: 0, reusePort: true }, resolve))
     const { port } = shared.address() as AddressInfo
@@ -495,7 +495,7 @@ describe('one configuration', () => {
   })
 })
 
-test('a graceful stop finishes what every worker is serving', async () => {
+test('a graceful stop finishes the requests of every worker', async () => {
   const waiting: (() => void)[] = []
   let all: () => void = () => {}
   const everybody = new Promise<void>(resolve => {

@@ -38,7 +38,7 @@ function hang(...indexes: readonly number[]): Promise<void> {
 const reply = (body: string) =>
   `binds: [{port: 80, listeners: [{routes: [{policies: {directResponse: {status: 200, body: ${body}}}}]}]}]\n`
 
-test('workers that hang are told of, keep nobody waiting, and are replaced by a reload', async () => {
+test('hung workers are reported, block nothing and are replaced by a reload', async () => {
   await using replica = await startReplica(reply('one'), 2)
   await hang(0, 1)
   vi.advanceTimersByTime(6000)

@@ -40,14 +40,14 @@ async function load(replica: TestReplica, done: () => boolean, many = 8): Promis
   return seen
 }
 
-describe('while workers end', () => {
+describe('while workers exit', () => {
   let replica: TestReplica
   beforeAll(async () => {
     replica = await startReplica(reply("'0'"), WORKERS)
   })
   afterAll(() => replica[Symbol.asyncDispose]())
 
-  test('counters of the metrics never go down, and no request is refused', async () => {
+  test('counters never decrease and no request fails', async () => {
     let done = false
     const before = requestsIn(countersIn(await replica.metrics()))
     const traffic = load(replica, () => done)
@@ -69,7 +69,7 @@ describe('while workers end', () => {
     expect(counted).toBeGreaterThan(0)
   })
 
-  test('a worker that crashes takes nothing with it that nobody had asked for yet', async () => {
+  test('a crashed worker loses no metrics that were not collected yet', async () => {
     await using replica = await startReplica(reply('ok'), 2)
     for (let i = 0; i < 40; i++) await ask({ port: replica.port(80), path: '/crash' })
     // They answer once they are through with those requests.
@@ -84,7 +84,7 @@ describe('while workers end', () => {
     ])
   })
 
-  test('no more requests pass than the budget has', async () => {
+  test('the rate limit is never exceeded', async () => {
     const config = reply('ok', 'localRateLimit: [{maxTokens: 300, tokensPerFill: 1, fillInterval: 1h}], ')
     await using replica = await startReplica(config, WORKERS)
     let done = false
@@ -97,7 +97,7 @@ describe('while workers end', () => {
     expect(passed).toBeGreaterThan(200)
   })
 
-  test('every admin path answers, and has all workers again afterwards', async () => {
+  test('every admin path responds and later covers all workers again', async () => {
     const paths = ['/config_dump', '/memory', '/debug/tasks', '/healthz/ready', '/metrics', '/logging']
     const statuses = new Set<string>()
     await whileWorkersEnd(replica, async () => {
@@ -112,7 +112,7 @@ describe('while workers end', () => {
     }
   })
 
-  test('a profile is of those that are left', async () => {
+  test('a profile covers the remaining workers', async () => {
     const [cpu] = await Promise.all([
       replica.admin('/debug/pprof/profile?seconds=1'),
       expect
@@ -125,7 +125,7 @@ describe('while workers end', () => {
     expect((await replica.admin('/debug/pprof/heap?seconds=1')).status).toBe(200)
   })
 
-  test('a log level that is set holds everywhere', async () => {
+  test('a configured log level applies everywhere', async () => {
     await whileWorkersEnd(replica, async () => {
       for (let i = 0; i < 25; i++) {
         const level = i % 2 === 0 ? 'request=off' : 'request=info'
@@ -138,7 +138,7 @@ describe('while workers end', () => {
     expect(await replica.said('\trequest ')).toHaveLength(before.length)
   })
 
-  test('a trace goes on with the requests of those that came later, and ends with its last one', async () => {
+  test('a trace continues with requests of new workers and ends with its last one', async () => {
     const trace = followTrace(replica, 120)
     await trace.ready
     let done = false
@@ -161,7 +161,7 @@ describe('while workers end', () => {
     expect(new Set(events.map(({ worker }) => worker)).size).toBeGreaterThan(1)
   })
 
-  test('a reload is served by all, and by those that came meanwhile', async () => {
+  test('a reload reaches all workers, including new ones', async () => {
     await whileWorkersEnd(replica, async () => {
       for (let round = 1; round <= 12; round++) {
         replica.write(reply(`'${round}'`))
@@ -172,7 +172,7 @@ describe('while workers end', () => {
     expect(new Set(bodies.map(({ body }) => body))).toEqual(new Set(['12']))
   })
 
-  test('the stop that was asked for finishes what the others serve', async () => {
+  test('a requested stop finishes the requests of the remaining workers', async () => {
     const waiting: (() => void)[] = []
     await using upstream = await startUpstream((_req, res) => {
       res.write('first ')
@@ -199,7 +199,7 @@ describe('while workers end', () => {
   })
 })
 
-test('an endpoint that is out stays out for those that come later', async () => {
+test('an evicted endpoint stays evicted for new workers', async () => {
   await using bad = await startUpstream((_req, res) => res.writeHead(500).end('bad'))
   await using good = await startUpstream((_req, res) => res.end('good'))
   const workload = (port: number) =>
@@ -237,7 +237,7 @@ binds:
   expect(await bodies(30)).toEqual(new Set(['good']))
 })
 
-test('without any worker the replica is not ready, and then it is again', async () => {
+test('without workers the replica is not ready until they are replaced', async () => {
   await using replica = await startReplica(reply('ok'), 2)
   await Promise.all(replica.serving.workers.map(worker => worker.end()))
   const { status, body } = await replica.admin('/healthz/ready')

@@ -15,7 +15,7 @@ const row = [
   '漢字.test',
 ]
 
-test.each([200, 80, 60, 40, 30])('a terminal of %i columns has each row on one line', width => {
+test.each([200, 80, 60, 40, 30])('each row fits on one line of a terminal with %i columns', width => {
   const lines = renderTable(columns, [row], { paint, width }).trimEnd().split('\n')
   expect(lines).toHaveLength(2)
   for (const line of lines) {
@@ -25,7 +25,7 @@ test.each([200, 80, 60, 40, 30])('a terminal of %i columns has each row on one l
   expect(lines[1]).toMatch(width < 150 ? /^de.*…/ : /^default\/chat .*漢字\.test$/)
 })
 
-test('keys are cut at their start, their titles at the end', () => {
+test('keys are truncated at the start, headings at the end', () => {
   const keys = columns.map((column, i) => ({ ...column, keepsEnd: i < 2 }))
   const [head, line] = renderTable(keys, [row], { paint, width: 60 }).trimEnd().split('\n')
   expect(head).toMatch(/^ROUTE +LISTENER +/)
@@ -33,6 +33,6 @@ test('keys are cut at their start, their titles at the end', () => {
   expect(renderTable(keys, [row], { paint, width: 30 })).toMatch(/^RO… /)
 })
 
-test('what no terminal shows is cut nowhere', () => {
+test('nothing is truncated without a terminal', () => {
   expect(renderTable(columns, [row], { paint })).toContain(row[1]!)
 })

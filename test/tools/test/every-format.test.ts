@@ -58,7 +58,7 @@ const cases = (requests: readonly { path: string; json: object }[], expected: ob
     expect: expected,
   }))
 
-test('a stub answers a client of every format, before a provider of every format, and nothing is lost', async () => {
+test('a stub serves clients and providers of every format without losses', async () => {
   const said = { status: 200, llm: { text: 'Said.', losses: [] } }
   const embeds = ['openai', 'gemini', 'titan', 'nova', 'cohere', 'gecko'].map(model => ({
     path: '/v1/embeddings',
@@ -80,7 +80,7 @@ test('a stub answers a client of every format, before a provider of every format
   expect([code, out]).toEqual([0, expect.stringContaining('68 passed')])
 })
 
-test('a stream that is cut after some events ends with an error, and losses can be forbidden', async () => {
+test('a truncated stream ends with an error, and losses can be forbidden', async () => {
   const all = ['claude', 'gemini', 'bedrock', 'vertex'].flatMap(conversations)
   const requests = [...all, ...conversations('openai').filter(({ path }) => path === '/v1/responses')].filter(
     ({ path, json }) => path.includes('stream') || ('stream' in json && json.stream),

@@ -27,7 +27,7 @@ async function runTests() {
   return { code, out: io.stdout.text, err: io.stderr.text }
 }
 
-test('a request that a real gateway has served, saved with t, is a case that holds until the configuration changes', async () => {
+test('a traced request saved with t is a test case that passes until the config changes', async () => {
   await using upstream = await startUpstream((_request, response) => response.writeHead(202).end('taken'))
   const config = `binds:
 - port: 3000
@@ -115,7 +115,7 @@ function mcpServer(body: string): string {
   return JSON.stringify({ jsonrpc: '2.0', id, result })
 }
 
-test('every kind of request becomes a case that holds, or the file says why it may not', async () => {
+test('every kind of request becomes a passing case, or the file explains why it may fail', async () => {
   let asked = 0
   await using upstream = await startUpstream((req, res) => {
     if (req.url?.startsWith('/slow')) return
@@ -215,7 +215,7 @@ const CALLERS = (jwks: string) => `binds:
         directResponse: {status: 200}
 `
 
-test('whom a request was from is in its trace and its case, without the credential', async () => {
+test('a trace and its test case identify the caller without the credential', async () => {
   const signer = await createSigner('key-1', 'ES256')
   const config = CALLERS(keySet(signer))
   await using gateway = await startGateway(config)

@@ -4,7 +4,7 @@ import { openDryGateway } from '../../../src/tools/dry-run/dry-run.ts'
 import { viewOf } from '../../../src/tools/test/view.ts'
 import { TestClient } from '../../../src/tools/test-file/client.ts'
 
-test('a tool that is hidden from a list is no refusal of the request', async () => {
+test('hiding a tool from a list does not count as refusing the request', async () => {
   const config = `mcp:
   port: 3000
   targets: [{name: time, mcp: {host: 'http://time.test/mcp'}}]

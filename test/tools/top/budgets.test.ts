@@ -6,7 +6,7 @@ import { topText } from '../../../src/tools/top/text.ts'
 import { startGateway } from '../../helpers/gateway.ts'
 import { echo, startUpstream } from '../../helpers/upstream.ts'
 
-test('what is left of each rate limit, the scarcest first, as the gateway counts it', async () => {
+test('lists the remaining quota of each rate limit, the lowest first', async () => {
   await using upstream = await startUpstream(echo)
   const limited = (name: string, size: number) => `
 - name: ${name}

@@ -37,8 +37,8 @@ async function open({ broken }: { readonly broken?: Error } = {}) {
   return { screen, keyboard, stop, ended, state, look }
 }
 
-describe('the terminal is given back', () => {
-  test('after q, without an error; nobody looks any longer', async () => {
+describe('the terminal is restored', () => {
+  test('after q, without an error, and polling stops', async () => {
     const { screen, keyboard, ended, state } = await open()
     expect(screen.text).toContain(ENTER_ALTERNATE)
     keyboard.write('q')
@@ -47,7 +47,7 @@ describe('the terminal is given back', () => {
     expect(state.stopped).toBe(true)
   })
 
-  test('after Ctrl-C, which is an interruption', async () => {
+  test('after Ctrl-C, as an interruption', async () => {
     const { screen, keyboard, ended } = await open()
     keyboard.write('\u0003')
     await expect(ended).rejects.toMatchObject({ kind: 'interrupted' })
@@ -62,13 +62,13 @@ describe('the terminal is given back', () => {
   })
 })
 
-test('where no gateway answers, the terminal is not touched', async () => {
+test('the terminal is not touched when no gateway responds', async () => {
   const { screen, keyboard, ended } = await open({ broken: new Failure('unreachable', 'nobody there') })
   await expect(ended).rejects.toMatchObject({ kind: 'unreachable' })
   expect([screen.text, keyboard.raw]).toEqual(['', false])
 })
 
-test('a gateway that goes away and comes back', async () => {
+test('a gateway that disappears and comes back', async () => {
   const { screen, keyboard, ended, state, look } = await open()
   look()
   await screen.until(() => screen.shown.includes('every 1s'))
@@ -83,7 +83,7 @@ test('a gateway that goes away and comes back', async () => {
   await ended
 })
 
-test('another size is drawn anew, with as much as fits', async () => {
+test('redraws after a resize with as much as fits', async () => {
   const { screen, keyboard, ended } = await open()
   keyboard.write('1')
   await screen.until(() => screen.shown.includes('[1 Routes 5]'))

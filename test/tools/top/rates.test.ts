@@ -29,7 +29,7 @@ function registry() {
 }
 
 describe('rates', () => {
-  test('what came between two looks, by route, the busiest first', () => {
+  test('are computed per route between two samples, the busiest first', () => {
     const { look, serve } = registry()
     serve('default/a', '200', 0.005, 100)
     const before = look()
@@ -53,7 +53,7 @@ describe('rates', () => {
     expect(routes[0]?.p50).toBeCloseTo(550)
   })
 
-  test('by backend, without what went to none', () => {
+  test('are computed per backend, without requests that reached none', () => {
     const { look, serve } = registry()
     serve('r', '200', 0.1, 4, '/b1')
     serve('r', '502', 0.1, 2, '/b2')
@@ -64,7 +64,7 @@ describe('rates', () => {
     ])
   })
 
-  test('a counter that fell back has started anew', () => {
+  test('treat a decreased counter as restarted', () => {
     const old = registry()
     old.serve('r', '200', 0.1, 1000)
     const fresh = registry()
@@ -72,7 +72,7 @@ describe('rates', () => {
     expect(ratesOf(old.look(), fresh.look(), 2).total.requests).toBe(2)
   })
 
-  test('models: requests, errors, tokens and costs', () => {
+  test('of models: requests, errors, tokens and costs', () => {
     const { look, tokens, took, errors, cost } = registry()
     const before = look()
     for (let i = 0; i < 4; i++) took.with('openai', 'gpt "x"').observe(0.05)
@@ -97,28 +97,28 @@ describe('rates', () => {
     ])
   })
 
-  test('what a gateway does not tell is not known', () => {
+  test('are undefined for metrics the gateway does not expose', () => {
     const { look } = registry()
     expect(ratesOf([], look(), 1).total).toMatchObject({ inFlight: undefined, workers: undefined, memory: undefined })
   })
 })
 
-describe('the exposition', () => {
+describe('metrics text format', () => {
   const read = (text: string) =>
     new ExpositionReader().read(text).map(({ name, labels, value }) => [name, labels, value])
 
-  test('names, labels with what stands in quotes, and values', () => {
+  test('reads names, quoted labels and values', () => {
     expect(read('# HELP x y\n# TYPE x counter\nx 1\nagentgateway_y{a="1 } 2",b="q\\"\\\\\\n"} +Inf\n')).toEqual([
       ['x', {}, 1],
       ['y', { a: '1 } 2', b: 'q"\\\n' }, Number.POSITIVE_INFINITY],
     ])
   })
 
-  test('timestamps are left out, and lines that are none as well', () => {
+  test('ignores timestamps and invalid lines', () => {
     expect(read('x{a="b"} 2 1700000000000\n\nhello\nx{ 1\nx NaN\n<html> 1\n')).toEqual([['x', { a: 'b' }, 2]])
   })
 
-  test('the same labels in the next exposition', () => {
+  test('reuses label objects between reads', () => {
     const reader = new ExpositionReader()
     const [first] = reader.read('x{a="b"} 1\n')
     const [second] = reader.read('x{a="b"} 2\n')

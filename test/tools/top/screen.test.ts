@@ -56,7 +56,7 @@ const show = (state: TopState, ...keys: readonly string[]) => linesOf(state, bro
 const names = (lines: readonly string[]) =>
   lines.flatMap(line => /^[▸ ] (default\/\S+|\(no route\)|…\S+) {2}/.exec(line)?.[1] ?? [])
 
-describe('every size', () => {
+describe('any size', () => {
   const hostile = new ExpositionReader().read(
     ['日本語'.repeat(30), '\u001b[2J\u202e', 'e\u0301👩‍👩‍👧', '']
       .map((name, i) => `agentgateway_requests_total{route="${name}",status="200",reason="\u001b[2J"} ${i}\n`)
@@ -96,7 +96,7 @@ describe('every size', () => {
   }
 })
 
-test('a file that was changed and refused', () => {
+test('shows when a changed config was rejected', () => {
   const samples = (synchronized: number) =>
     new ExpositionReader().read(`agentgateway_config_synchronized ${synchronized}\n`)
   const first = (synchronized: number) =>
@@ -105,8 +105,8 @@ test('a file that was changed and refused', () => {
   expect(first(1)).not.toContain('refused')
 })
 
-describe('a list of five hundred', () => {
-  test('shows as many as fit, and where one is', () => {
+describe('a list of five hundred rows', () => {
+  test('shows as many as fit and the position of the cursor', () => {
     const lines = show(many, '1', 'n', 'pageDown', 'pageDown')
     expect(lines.join('\n')).toMatch(/▸ default\/route-032 /)
     expect(lines.join('\n')).toContain('ROUTE▼ 33/500')
@@ -119,7 +119,7 @@ describe('a list of five hundred', () => {
     expect(lines.find(line => line.startsWith('▸'))).toContain('route-499')
   })
 
-  test('the cursor stays with its row while others overtake it', () => {
+  test('keeps the cursor on its row when others overtake it', () => {
     const browse = browsed(many, ['1', 'n', 'j', 'j'])
     const later = linesOf(many, browsed(many, ['r'], browse))
     expect(later.find(line => line.startsWith('▸'))).toContain('default/route-002')
@@ -127,7 +127,7 @@ describe('a list of five hundred', () => {
 })
 
 describe('sorting', () => {
-  test('by rate, errors, latency and name; the same key again turns it round', () => {
+  test('by rate, errors, latency and name; the same key again reverses the order', () => {
     const [chat, search, mcp, long, none] = [
       'default/chat',
       'default/search',
@@ -142,12 +142,12 @@ describe('sorting', () => {
     expect(names(show(busy, '1', 'n'))).toEqual([none, long, chat, mcp, search])
   })
 
-  test('a section without such a column keeps its order', () => {
+  test('a section without the column keeps its order', () => {
     expect(show(busy, '3', 'e').slice(5)).toEqual(show(busy, '3').slice(5))
   })
 })
 
-test('the filter looks at names in every section, also while it is typed; Esc clears it', () => {
+test('the filter matches names in every section while typing, and Esc clears it', () => {
   expect(names(show(busy, '1', '/', 'C', 'h', 'a'))).toEqual(['default/chat'])
   expect(show(busy, '2', '/', 's', 'o', 'n', 'enter').join('\n')).not.toContain('gpt-5')
   // Keys are text while one types.
@@ -156,7 +156,7 @@ test('the filter looks at names in every section, also while it is typed; Esc cl
   expect(names(show(busy, '1', '/', 'z', 'enter', 'escape'))).toHaveLength(5)
 })
 
-test('paused, the picture stands still while looking goes on; then it is up to date', () => {
+test('pausing freezes the screen while polling continues', () => {
   const early = watched('busy', 2)
   const browse = browsed(early, ['1', 'p'])
   expect(linesOf(watched('busy', 9), browse).slice(0, -1)).toEqual(linesOf(early, browse).slice(0, -1))
@@ -164,7 +164,7 @@ test('paused, the picture stands still while looking goes on; then it is up to d
   expect(linesOf(busy, browsed(busy, [' '], browse))).toEqual(show(busy, '1'))
 })
 
-test('a row alone shows what there is no room for, and its answers', () => {
+test('the detail view of a row shows hidden columns and responses', () => {
   const size = { columns: 40, rows: 24 }
   const lines = linesOf(busy, browsed(busy, ['1', 'j', 'enter'], FRESH, size), size).join('\n')
   expect(lines).toMatch(/ROUTE default\/chat +\n/)
@@ -173,7 +173,7 @@ test('a row alone shows what there is no room for, and its answers', () => {
   expect(show(busy, '1', 'j', 'enter', 'escape')).toEqual(show(busy, '1', 'j'))
 })
 
-test('Esc goes back step by step, and from the top it quits', () => {
+test('Esc goes back step by step and quits at the top', () => {
   let browse = browsed(busy, ['1', '/', 'c', 'enter', '?'])
   browse = browsed(busy, ['escape'], browse)
   expect(browse).toMatchObject({ cover: undefined, filter: 'c' })
@@ -184,7 +184,7 @@ test('Esc goes back step by step, and from the top it quits', () => {
   expect(browsed(busy, ['escape'], browse).quit).toBe('asked')
 })
 
-test('Tab goes round through the sections', () => {
+test('Tab cycles through the sections', () => {
   const seen = [1, 2, 3, 4, 5, 6].map(
     n =>
       browsed(
@@ -197,7 +197,7 @@ test('Tab goes round through the sections', () => {
   expect(browsed(busy, ['right', 'right', 'left']).section).toBe('routes')
 })
 
-test('calls to agents have a list of their own, once there are any', () => {
+test('agent calls get a separate list once there are any', () => {
   const read = (count: number) =>
     new ExpositionReader().read(
       [
@@ -219,7 +219,7 @@ test('calls to agents have a list of their own, once there are any', () => {
   ])
 })
 
-test('no letter is bound twice, and the help shows every key', () => {
+test('no letter is bound twice, and the help lists every key', () => {
   const letters = BINDINGS.flatMap(binding => [...binding.letters])
   expect(new Set(letters).size).toBe(letters.length)
   const help = linesOf(busy, browsed(busy, ['?']), { columns: 80, rows: 60 }).join('\n')

@@ -74,7 +74,7 @@ describe.each(SIZES)('%ix%i', (columns, rows) => {
     await expect(shownAfter(scene, [columns, rows])).toMatchFileSnapshot(file)
   })
 
-  test.each([false, true])('the terminal shows just that, with colours: %s', async colors => {
+  test.each([false, true])('the terminal shows exactly this screen, with colours: %s', async colors => {
     const scene = scenes.find(({ name }) => name === 'all')!
     const screen = new FakeScreen(columns, rows)
     const keyboard = new FakeKeyboard()
@@ -96,7 +96,7 @@ test.each(scenes.filter(({ size }) => size !== undefined))('$name', async scene 
   await expect(shownAfter(scene, scene.size!)).toMatchFileSnapshot(join(folder, `${scene.name}.txt`))
 })
 
-test('drawn for ASCII, nothing else is there', () => {
+test('ASCII mode draws only ASCII', () => {
   const drawn = scenes.map(scene => shownAfter({ ...scene, ascii: true }, [80, 24]))
   // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII is what is meant
   for (const shown of drawn) expect(shown).toMatch(/^[\u0000-\u007f]+$/)

@@ -13,53 +13,53 @@ const lost = (second: number): Look => ({ at: second * 1000, lost: new Failure('
 const stateAfter = (...looks: readonly Look[]): TopState => looks.reduce(addLook, EMPTY)
 const rate = (state: TopState) => state.rates?.total.requests
 
-test('the first look shows what there is, without rates', () => {
+test('the first sample shows rows without rates', () => {
   const state = stateAfter(seen(0, 1000))
   expect(state).toMatchObject({ measured: false, lost: undefined })
   expect(state.rates?.routes).toMatchObject([{ name: 'r', requests: 0 }])
   expect(uptimeOf(state)).toBe(100)
 })
 
-test('rates go by the time that has really passed', () => {
+test('rates use the time actually elapsed', () => {
   expect(rate(stateAfter(seen(0, 10), seen(4, 50)))).toBe(10)
 })
 
-test('a gateway that is gone is missed since the last answer; its rates stay', () => {
+test('a lost gateway keeps its rates and the time of the last sample', () => {
   const state = stateAfter(seen(0, 0), seen(2, 10), lost(4), lost(6))
   expect(state.lost).toEqual({ text: 'connection refused', since: 2000, at: 6000 })
   expect(rate(state)).toBe(5)
 })
 
-test('the same gateway again: what came meanwhile is spread over that time', () => {
+test('after a reconnect, requests are spread over the gap', () => {
   const state = stateAfter(seen(0, 0), seen(2, 10), lost(4), seen(12, 110))
   expect(state).toMatchObject({ lost: undefined, restarted: false })
   expect(rate(state)).toBe(10)
 })
 
-test('a gateway that started anew: nothing is negative, and what it counted came since then', () => {
+test('after a restart, rates are never negative and count from the start', () => {
   const state = stateAfter(seen(0, 0), seen(2, 1000), lost(4), seen(10, 30, 7))
   expect(rate(state)).toBe(10)
   expect(state.restarted).toBe(true)
   expect(uptimeOf(state)).toBe(3)
 })
 
-test('also when it has counted more than before within a single look', () => {
+test('detects a restart even if the counter has already passed its old value', () => {
   expect(rate(stateAfter(seen(0, 0), seen(2, 10), seen(4, 50, 3)))).toBe(50)
 })
 
-test('the clock of the gateway may be wrong', () => {
+test('tolerates a wrong gateway clock', () => {
   const state = stateAfter(seen(0, 0), seen(2, 10), seen(4, 50, 500))
   expect(rate(state)).toBe(25)
   expect(uptimeOf(state)).toBe(0)
 })
 
-test('the history has a gap where there was no answer', () => {
+test('the history has a gap for failed samples', () => {
   const state = stateAfter(seen(0, 0), seen(2, 10), lost(4), seen(6, 10), seen(8, 30))
   expect(state.history.get(TOTAL)).toEqual([5, undefined, 0, 10])
   expect(state.history.get('routes r')).toEqual([5, undefined, 0, 10])
 })
 
-test('of a long time, only the last of the history is kept', () => {
+test('only the most recent history is kept', () => {
   const looks = Array.from({ length: 1000 }, (_, i) => seen(i, i))
   expect(stateAfter(...looks).history.get(TOTAL)?.length).toBeLessThan(200)
 })

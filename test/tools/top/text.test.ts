@@ -12,7 +12,7 @@ function printed(plot: Plot, options: { readonly width?: number } = {}): string 
   return topText(ratesOf(before, exposition.read(gateway.look(1)), 1), { paint: plainPaint, ...options })
 }
 
-test('every section that has something to show, with all columns', () => {
+test('prints every section that has data, with all columns', () => {
   const lines = printed('busy').split('\n')
   expect(lines[0]).toBe('60 requests/s, 0.4 failed/s, 17 in flight')
   expect(lines.filter(line => /^[A-Z]/.test(line)).map(line => line.split(/ {2,}/).join(' '))).toEqual([
@@ -24,11 +24,11 @@ test('every section that has something to show, with all columns', () => {
   ])
 })
 
-test('a gateway that nobody has asked yet', () => {
+test('prints a gateway without requests', () => {
   expect(printed('idle')).toBe('0 requests/s, 0 failed/s, 0 in flight\n\nno requests yet\n')
 })
 
-test('on a terminal, columns give way before names do', () => {
+test('on a narrow terminal, columns are dropped before names are truncated', () => {
   const lines = printed('busy', { width: 60 }).split('\n')
   expect(lines[2]).toBe('ROUTE                  REQ/S   4XX/S   5XX/S     P50     P99')
   expect(lines.find(line => line.startsWith('default/chat'))).toMatch(/ 236ms +4\.6s$/)

@@ -23,7 +23,7 @@ function watching(...answers: readonly Read[]) {
   return { looks, stop, pass }
 }
 
-test('the second look comes early, the others at their interval', async () => {
+test('takes the second sample early and the others at the interval', async () => {
   const { looks, pass } = watching(
     () => metrics(1),
     () => metrics(2),
@@ -39,7 +39,7 @@ test('the second look comes early, the others at their interval', async () => {
   expect([second.at - first.at, third.at - second.at]).toEqual([1000, 2000])
 })
 
-test('no answer at first is an error, later a look', async () => {
+test('a failed first sample is an error, a later one is shown as lost', async () => {
   await expect(watching(refused).looks.next()).rejects.toMatchObject({ kind: 'unreachable' })
   const { looks, pass } = watching(
     () => metrics(1),
@@ -58,7 +58,7 @@ test('no answer at first is an error, later a look', async () => {
 test.each([
   [undefined, 5000],
   [300, 300],
-])('an answer that does not come is given up: patience %s', async (patience, ms) => {
+])('a missing response times out: patience %s', async (patience, ms) => {
   await using server = await startSilentServer()
   const admin = adminServerAt(new URL(`http://${server.address}`))
   const clock = new ManualClock()
@@ -71,7 +71,7 @@ test.each([
   await refused
 })
 
-test('whoever stops it while it waits gets the reason', async () => {
+test('stopping while waiting reports the reason', async () => {
   const { looks, stop } = watching(() => metrics(1))
   await looks.next()
   const next = looks.next()
@@ -79,7 +79,7 @@ test('whoever stops it while it waits gets the reason', async () => {
   await expect(next).rejects.toMatchObject({ kind: 'terminated' })
 })
 
-test('for programs: rates from the second look on, and the failure when the gateway goes away', async () => {
+test('machine output has rates from the second sample and fails when the gateway is lost', async () => {
   const { looks, pass } = watching(
     () => metrics(10),
     () => metrics(30),

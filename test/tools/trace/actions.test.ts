@@ -77,7 +77,7 @@ async function listening() {
   return { upstream, received }
 }
 
-test('r sends a GET again at once, and says what the trace did not have', async () => {
+test('r resends a GET at once and reports what the trace lacks', async () => {
   const { upstream, received } = await listening()
   await using _ = upstream
   const { screen, keyboard, close } = await open(sentTo(upstream.host, 'GET'))
@@ -90,7 +90,7 @@ test('r sends a GET again at once, and says what the trace did not have', async 
   await close()
 })
 
-test('r asks before it sends what may change something, and sends the body', async () => {
+test('r asks before resending a request that may change something, and sends its body', async () => {
   const { upstream, received } = await listening()
   await using _ = upstream
   const { screen, keyboard, close } = await open(sentTo(upstream.host, 'POST'))
@@ -104,7 +104,7 @@ test('r asks before it sends what may change something, and sends the body', asy
   await close()
 })
 
-test('i sends another request, written as for curl', async () => {
+test('i sends another request written in curl syntax', async () => {
   const { upstream, received } = await listening()
   await using _ = upstream
   const { screen, keyboard, close } = await open(sentTo(upstream.host, 'GET'))
@@ -116,14 +116,14 @@ test('i sends another request, written as for curl', async () => {
   await close()
 })
 
-test('a request that cannot be sent says why', async () => {
+test('a request that cannot be sent reports why', async () => {
   const { screen, keyboard, close } = await open(sentTo('127.0.0.1:1', 'GET'))
   keyboard.write('r')
   await screen.until(text => text.includes('127.0.0.1:1 cannot be reached'))
   await close()
 })
 
-test('S saves events that -f reads, never over another file', async () => {
+test('S saves events for -f without overwriting another file', async () => {
   const recorder = sentTo('gw.example.com', 'GET')
   const { screen, keyboard, close } = await open(recorder)
   keyboard.write('S')
@@ -136,7 +136,7 @@ test('S saves events that -f reads, never over another file', async () => {
   await close()
 })
 
-test('R runs the request through another configuration and compares; nothing is sent', async () => {
+test('R replays the request through another config and compares, without sending anything', async () => {
   writeFileSync(
     join(folder, 'next.yaml'),
     'binds: [{port: 3000, listeners: [{routes: [{name: closed, policies: {directResponse: {status: 451}}}]}]}]\n',
@@ -155,7 +155,7 @@ test('R runs the request through another configuration and compares; nothing is 
 test.each([
   ['192.0.2.1', 'directResponse: replied', /networkAuthorization/],
   ['10.1.2.3', 'networkAuthorization: failed (connection): closes the connection', /directResponse/],
-])('R with connections from %s refused: %s', async (address, shown, notShown) => {
+])('R with connections from %s denied: %s', async (address, shown, notShown) => {
   // What was asked of a connection before is no part of a trace, and no difference.
   writeFileSync(
     join(folder, 'next.yaml'),
@@ -170,7 +170,7 @@ binds: [{port: 3000, listeners: [{routes: [{policies: {directResponse: {status: 
   await close()
 })
 
-test('R with a configuration that cannot be served says what is wrong with it', async () => {
+test('R with an invalid config reports its error', async () => {
   writeFileSync(join(folder, 'bad.yaml'), 'binds: [{port: 3000, listenerz: []}]\n')
   const { screen, keyboard, close } = await open(sentTo('gw.example.com', 'GET'))
   keyboard.write('Rbad.yaml\r')
@@ -178,7 +178,7 @@ test('R with a configuration that cannot be served says what is wrong with it', 
   await close()
 })
 
-test('m and d compare two requests; without a mark they say what to do', async () => {
+test('m and d compare two requests, and explain what to do without a mark', async () => {
   const recorder = new Recorder()
   recorder.refused('r1')
   recorder.start('r2')
@@ -196,7 +196,7 @@ test('m and d compare two requests; without a mark they say what to do', async (
   await close()
 })
 
-test('o opens the line in the editor of the environment and takes the terminal back', async () => {
+test('o opens the config line in the user’s editor and restores the terminal afterwards', async () => {
   const recorder = new Recorder()
   recorder.refused()
   const editor = join(folder, 'editor.cjs')
@@ -207,7 +207,7 @@ test('o opens the line in the editor of the environment and takes the terminal b
   await close()
 })
 
-test('o opens a file whose name an editor would run', async () => {
+test('o safely opens a file name that an editor would run as a command', async () => {
   const recorder = new Recorder()
   recorder.refused()
   const texts = recorder.texts.map(text => text.replaceAll('conf/gateway.yaml', '+!touch pwned'))
@@ -225,7 +225,7 @@ describe('y', () => {
   }
   const CLIPBOARD = '\u001b]52;c;'
 
-  test('within tmux, tmux is told: it would ignore what is only printed', async () => {
+  test('copies through tmux when running inside tmux', async () => {
     program(
       'tmux',
       `require('node:fs').writeFileSync('${join(folder, 'copied')}', process.argv.slice(2).join(' ') + '\\n' + require('node:fs').readFileSync(0))`,
@@ -241,7 +241,7 @@ describe('y', () => {
     await close()
   })
 
-  test('where tmux cannot, the terminal is asked', async () => {
+  test('falls back to the terminal when tmux fails', async () => {
     program('tmux', 'process.exit(1)')
     const recorder = new Recorder()
     recorder.refused()
@@ -252,7 +252,7 @@ describe('y', () => {
     await close()
   })
 
-  test('more than terminals take is not sent', async () => {
+  test('does not send more than a terminal accepts', async () => {
     const recorder = new Recorder()
     recorder.add({ type: 'cel', expression: 'x'.repeat(300_000) })
     const { screen, keyboard, close } = await open(recorder)
@@ -263,7 +263,7 @@ describe('y', () => {
   })
 })
 
-test('no two keys are the same', () => {
+test('no key is bound twice', () => {
   const letters = BINDINGS.flatMap(({ letter }) => letter ?? [])
   expect(new Set(letters).size).toBe(letters.length)
 })

@@ -30,7 +30,7 @@ function partsOf(expression: string, holds: boolean, url = 'http://api.example.c
   return partsReader()(request!, step, expression, ({ value }) => (value === true) === holds)
 }
 
-test('the parts of a rule have the values that the request had then', () => {
+test('parts of a rule have the values from the time of the request', () => {
   expect(partsOf('request.method == "POST" && request.path.startsWith("/v1")', true)).toEqual([
     'request.method = "POST"',
     'request.method == "POST" = true',
@@ -40,13 +40,13 @@ test('the parts of a rule have the values that the request had then', () => {
   expect(partsOf('json(request.body).n.exists(n, n > 5)', false)).toContain('json(request.body).n = [1]')
 })
 
-test('what is not in the request is said to be missing, and so is what is not in a trace', () => {
+test('marks values missing from the request or not contained in a trace', () => {
   expect(partsOf('request.headers["x-team"] == "a"', false)).toEqual(['request.headers["x-team"]: no such key'])
   expect(partsOf('jwt.sub == "alice"', false)).toEqual(['jwt: no policy has set it'])
   expect(partsOf('extauthz.user == "alice"', false)).toEqual(['extauthz: its value is not in a trace'])
 })
 
-test('what policies have found out about the caller is in the trace', () => {
+test('includes what policies determined about the caller', () => {
   const caller = { jwt: { roles: ['contractor'] }, apiKey: { team: 'red' }, basicAuth: { username: 'alice' } }
   expect(partsOf('jwt.roles.exists(r, r == "contractor")', true, undefined, caller)).toContain(
     'jwt.roles = ["contractor"]',
@@ -55,7 +55,7 @@ test('what policies have found out about the caller is in the trace', () => {
   expect(partsOf('basicAuth.username == "bob"', false, undefined, caller)).toContain('basicAuth.username = "alice"')
 })
 
-test('credentials stay hidden, and a header cannot drive the terminal', () => {
+test('hides credentials and escapes control sequences in headers', () => {
   expect(partsOf('request.headers["authorization"] == "Bearer x"', false)).toEqual([
     'request.headers["authorization"] = "<redacted>"',
   ])
@@ -64,7 +64,7 @@ test('credentials stay hidden, and a header cannot drive the terminal', () => {
   ])
 })
 
-test('nothing is made up: where the recording leads elsewhere, or to nothing, no part is shown', () => {
+test('shows no parts when the recording contradicts the expression or lacks its values', () => {
   expect(partsOf('request.method == "POST"', false)).toEqual([])
   expect(partsOf('no such (expression', true)).toEqual([])
   expect(partsOf('request.method == "POST"', true, 'http://[::/%zz \u0000')).toEqual([])

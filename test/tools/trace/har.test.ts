@@ -50,7 +50,7 @@ function exchange(sent = body('initial request', Buffer.from('a=ü'))): Recorder
   return recorder
 }
 
-test('an entry holds the request as the client sent it and the response that it got', async () => {
+test('an entry has the client’s request and the response it received', async () => {
   const { entries, creator } = await harOf(exchange())
   expect(creator).toEqual({ name: 'gwctl', version: '1.2.3' })
   expect(entries).toHaveLength(1)
@@ -80,7 +80,7 @@ test('an entry holds the request as the client sent it and the response that it 
   expect(response.cookies).toEqual([])
 })
 
-test('requests that run beside each other are an entry each, in the order they ended', async () => {
+test('concurrent requests are separate entries in the order they ended', async () => {
   const recorder = new Recorder()
   recorder.start('a', '/a')
   recorder.start('b', '/b')
@@ -95,7 +95,7 @@ test('requests that run beside each other are an entry each, in the order they e
   expect(entries[1]).toMatchObject({ response: { status: 0 }, comment: '7 events of the trace missing' })
 })
 
-test('a recording that breaks off keeps what came and says why', async () => {
+test('an interrupted recording keeps what arrived and states why', async () => {
   const recorder = new Recorder()
   recorder.start('a', '/a')
   const lost = new Failure('unreachable', 'gone')
@@ -104,23 +104,23 @@ test('a recording that breaks off keeps what came and says why', async () => {
   expect(entries).toMatchObject([{ response: { status: 0 }, _gateway: { finished: false } }])
 })
 
-test('a recording that never began is a failure and no document', async () => {
+test('a recording that never started fails without a document', async () => {
   await expect(harOf({ texts: [] }, new Failure('input', 'no such file'))).rejects.toThrow('no such file')
 })
 
 test.each([
-  ['bytes', body('initial request', Buffer.from([0xff, 0x00])), { text: '/wA=', comment: 'base64' }],
-  ['a beginning', body('initial request', Buffer.from('abc'), true), { text: 'abc', comment: /beginning/ }],
-])('a body of %s says what it is', async (_, sent, { text, comment }) => {
+  ['binary data', body('initial request', Buffer.from([0xff, 0x00])), { text: '/wA=', comment: 'base64' }],
+  ['only the beginning', body('initial request', Buffer.from('abc'), true), { text: 'abc', comment: /beginning/ }],
+])('a body of %s is labelled as such', async (_, sent, { text, comment }) => {
   const { entries } = await harOf(exchange(sent))
   expect(entries[0].request.postData.text).toBe(text)
   expect(entries[0].request.postData.comment).toMatch(comment)
 })
 
 test.each<[string, string]>([
-  ['a URL that is none', 'http://[broken/'],
+  ['an invalid URL', 'http://[broken/'],
   ['markup and control characters', 'http://h/<script>\u0007"\\'],
-])('%s stays a string in a valid document', async (_, url) => {
+])('%s stays a string in a valid HAR document', async (_, url) => {
   const recorder = new Recorder()
   recorder.add({ type: 'requestStarted', method: 'GET', url, source: 's', time: '2026-01-15T12:30:45.250Z' })
   recorder.finish('r1')

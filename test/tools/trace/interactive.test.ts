@@ -94,7 +94,7 @@ const refused = () => {
   return recorder.texts
 }
 
-describe('the terminal is given back', () => {
+describe('the terminal is restored', () => {
   test('after q, without an error', async () => {
     const { screen, keyboard, recording, ended } = await open()
     expect(screen.text).toContain(ENTER_ALTERNATE)
@@ -105,7 +105,7 @@ describe('the terminal is given back', () => {
     expect(recording.closed).toBe(true)
   })
 
-  test('after Ctrl-C, which is an interruption', async () => {
+  test('after Ctrl-C, as an interruption', async () => {
     const { screen, keyboard, ended } = await open()
     keyboard.write('\u0003')
     await expect(ended).rejects.toMatchObject({ kind: 'interrupted' })
@@ -119,14 +119,14 @@ describe('the terminal is given back', () => {
     expect(isRestored(screen, keyboard)).toBe(true)
   })
 
-  test('when nothing was recorded and the connection breaks: at once, with the reason', async () => {
+  test('at once, with the reason, when the connection breaks before anything is recorded', async () => {
     const { screen, keyboard, recording, ended } = await open()
     recording.end(new Failure('unreachable', 'the connection broke'))
     await expect(ended).rejects.toMatchObject({ kind: 'unreachable' })
     expect(isRestored(screen, keyboard)).toBe(true)
   })
 
-  test('when the terminal is closed and nobody says so', async () => {
+  test('when the terminal is closed without a signal', async () => {
     const { keyboard, recording, ended } = await open()
     keyboard.end()
     await expect(ended).rejects.toMatchObject({ kind: 'terminated' })
@@ -143,7 +143,7 @@ describe('the terminal is given back', () => {
   })
 })
 
-describe('stopped as a job of a shell', () => {
+describe('shell job control', () => {
   /** What the terminal was like while it was stopped. */
   function shell() {
     const stops: { readonly restored: boolean; readonly read: boolean }[] = []
@@ -172,7 +172,7 @@ describe('stopped as a job of a shell', () => {
   test.each<[string, (keyboard: FakeKeyboard, told: JobWatcher) => void]>([
     ['Ctrl-Z', keyboard => keyboard.write('\u001a')],
     ['SIGTSTP', (_, told) => told.onStop()],
-  ])('%s: the terminal is given back and taken again', async (_, stop) => {
+  ])('%s restores the terminal and takes it back on resume', async (_, stop) => {
     const { stops, start, told } = shell()
     const { screen, keyboard, recording, ended } = await start()
     const entered = () => screen.text.split(ENTER_ALTERNATE).length - 1
@@ -188,7 +188,7 @@ describe('stopped as a job of a shell', () => {
     expect(told()).toBeUndefined()
   })
 
-  test('after a stop that nobody announced, all is drawn anew', async () => {
+  test('redraws after an unannounced stop', async () => {
     const { stops, start, told } = shell()
     const { screen, keyboard, ended } = await start()
     keyboard.raw = false
@@ -202,7 +202,7 @@ describe('stopped as a job of a shell', () => {
   })
 })
 
-test('requests appear as they come, with their steps', async () => {
+test('shows requests and their steps as they arrive', async () => {
   const { screen, keyboard, recording, ended } = await open({ columns: 120, rows: 30 })
   recording.feed(refused())
   await screen.until(text => text.includes('authorization') && text.includes('gateway.yaml:52'))
@@ -211,7 +211,7 @@ test('requests appear as they come, with their steps', async () => {
   await ended
 })
 
-test('a broken connection leaves what was recorded on the screen, then decides the exit code', async () => {
+test('a broken connection keeps the recording on screen and then sets the exit code', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(refused())
   recording.end(new Failure('unreachable', 'the connection broke'))
@@ -222,7 +222,7 @@ test('a broken connection leaves what was recorded on the screen, then decides t
   expect(isRestored(screen, keyboard)).toBe(true)
 })
 
-test('a complete recording stays until q', async () => {
+test('a complete recording stays on screen until q', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(refused())
   recording.end()
@@ -231,7 +231,7 @@ test('a complete recording stays until q', async () => {
   await ended
 })
 
-test('events that cannot be read are counted', async () => {
+test('counts unreadable events', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(['{"seq":', ...refused()])
   await screen.until(text => text.includes('1 event unreadable') && text.includes('/v1/chat'))
@@ -241,7 +241,7 @@ test('events that cannot be read are counted', async () => {
   await ended
 })
 
-test('keys: arrows, Tab, a typed filter, help', async () => {
+test('handles arrows, Tab, a typed filter and help', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(refused())
   // The whole of it: the step that is chosen follows the events until somebody moves.
@@ -260,7 +260,7 @@ test('keys: arrows, Tab, a typed filter, help', async () => {
   await ended
 })
 
-test('keys that are typed fast, and so come in one piece, all count', async () => {
+test('handles several keys arriving in one chunk', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(refused())
   await screen.until(text => text.includes('Detail: authorization'))
@@ -270,7 +270,7 @@ test('keys that are typed fast, and so come in one piece, all count', async () =
   await ended
 })
 
-test('a resize draws the picture anew', async () => {
+test('redraws after a resize', async () => {
   const { screen, keyboard, recording, ended } = await open()
   recording.feed(refused())
   await screen.until(text => text.includes('Detail: authorization'))
@@ -294,7 +294,7 @@ test.each([
   expect(/\u001b\[[1-9][0-9;]*m/.test(screen.text)).toBe(expected)
 })
 
-test('a terminal without Unicode is drawn on with ASCII', async () => {
+test('draws ASCII on a terminal without Unicode', async () => {
   const { screen, keyboard, recording, ended } = await open({ env: { LC_ALL: 'C' } })
   recording.feed(refused())
   await screen.until(text => text.includes('> x authorization'))
@@ -308,7 +308,7 @@ test('a terminal without Unicode is drawn on with ASCII', async () => {
   await expect(ended).rejects.toMatchObject({ kind: 'interrupted' })
 })
 
-test('a flood of events draws a bounded number of frames', async () => {
+test('a flood of events draws a limited number of frames', async () => {
   const { screen, keyboard, recording, ended } = await open()
   const recorder = new Recorder()
   recorder.start()
@@ -328,8 +328,8 @@ test('a flood of events draws a bounded number of frames', async () => {
 
 const CLIPBOARD = '\u001b]52;c;'
 
-describe('what the keys do besides looking', () => {
-  test('s leaves out what is no warning, then what is not an error, then shows all again', async () => {
+describe('action keys', () => {
+  test('s hides steps below warning, then below error, then shows all again', async () => {
     const { screen, keyboard, recording, ended } = await open({ columns: 120 })
     recording.feed(refused())
     await screen.until(text => text.includes('listener'))
@@ -345,7 +345,7 @@ describe('what the keys do besides looking', () => {
     await ended
   })
 
-  test('w cuts long lines of the detail instead of wrapping them', async () => {
+  test('w truncates long detail lines instead of wrapping them', async () => {
     const { screen, keyboard, recording, ended } = await open({ columns: 70 })
     const recorder = new Recorder()
     recorder.add({
@@ -363,7 +363,7 @@ describe('what the keys do besides looking', () => {
     await ended
   })
 
-  test('y hands the event to the clipboard of the terminal', async () => {
+  test('y copies the event to the terminal’s clipboard', async () => {
     const { screen, keyboard, recording, ended } = await open()
     recording.feed(refused())
     await screen.until(text => text.includes('authorization'))
@@ -376,7 +376,7 @@ describe('what the keys do besides looking', () => {
     await ended
   })
 
-  test('t saves the request as a test case that its schema takes; never over another file', async () => {
+  test('t saves the request as a valid test case without overwriting another file', async () => {
     const { screen, keyboard, recording, ended } = await open()
     recording.feed(refused())
     await screen.until(text => text.includes('authorization'))

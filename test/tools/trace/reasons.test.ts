@@ -134,14 +134,14 @@ test.each<[status: number, path: string, sent: Sent, said: string | RegExp, writ
   [500, '/empty', {}, /^response: 500, \d+ bytes: no valid backends$/, '/empty'],
   [503, '/gone', {}, /^answer: 127\.0\.0\.1:1: upstream call failed: connection refused$/, '127.0.0.1:1'],
   [504, '/slow', {}, 'timeout: failed (route): not done within 50 ms', 'requestTimeout'],
-])('%i at %s', async (status, path, sent, said, written) => {
+])('the reason for %i at %s', async (status, path, sent, said, written) => {
   const reason = await reasonOf(path, sent)
   expect(reason.status).toBe(status)
   expect(reason.said).toMatch(said)
   expect(reason.line).toBe(lineOf(written))
 })
 
-test('a gRPC client, who is refused with 200', async () => {
+test('the reason for a gRPC denial with status 200', async () => {
   const headers = { 'content-type': 'application/grpc' }
   expect(await reasonOf('/required', { method: 'POST', headers })).toMatchObject({
     status: 200,
@@ -150,14 +150,14 @@ test('a gRPC client, who is refused with 200', async () => {
   })
 })
 
-test('429', async () => {
+test('the reason for a 429 from a rate limit', async () => {
   await send('/limited', {})
   const reason = await reasonOf('/limited', {})
   expect(reason).toMatchObject({ status: 429, said: 'localRateLimit: failed (route): rate limit exceeded' })
   expect(reason.line).toBe(lineOf('localRateLimit'))
 })
 
-test('of several attempts, the one whose answer was passed on', async () => {
+test('the reason comes from the attempt whose response was forwarded', async () => {
   expect(await reasonOf('/again', {})).toMatchObject({
     status: 404,
     said: expect.stringMatching(/^answer: 127\.0\.0\.1:\d+: 404$/),
@@ -165,7 +165,7 @@ test('of several attempts, the one whose answer was passed on', async () => {
   })
 })
 
-test('an origin that CORS does not allow, which no status tells of', async () => {
+test('the reason for a CORS rejection without an error status', async () => {
   const watch = gateway.trace.watch({ requests: 1 })
   if (watch === undefined || 'problem' in watch) throw new Error('nobody watches')
   await send('/backend', {

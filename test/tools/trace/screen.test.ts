@@ -47,7 +47,7 @@ function typed(state: TraceState, keys: readonly (KeyName | string)[], browse = 
 
 const cursors = (lines: readonly string[]) => lines.filter(line => line.includes('▸'))
 
-describe('every size', () => {
+describe('any size', () => {
   const hostile = new Recorder()
   hostile.start('r1', `/${'日本語'.repeat(50)}/\u001b[2J\u202e/e\u0301/👩‍👩‍👧/\ud800`)
   hostile.add(
@@ -80,8 +80,8 @@ describe('every size', () => {
   }
 })
 
-describe('what is to be seen', () => {
-  test('requests, pipeline with times and config lines, and the deciding step in detail', () => {
+describe('the screen', () => {
+  test('shows requests, the pipeline with times and config lines, and the deciding step', () => {
     const lines = linesOf(recorded(2), FRESH, { columns: 120, rows: 30 })
     const all = lines.join('\n')
     expect(all).toMatch(/12:30:45 POST \/v1\/chat\/2 +403/)
@@ -93,11 +93,11 @@ describe('what is to be seen', () => {
     expect(all).toContain('POST /v1/chat/2: 403 in 4.10 ms')
   })
 
-  test('80x24 still shows the lines of the configuration', () => {
+  test('shows config lines even at 80x24', () => {
     expect(linesOf(recorded()).join('\n')).toMatch(/✗ authorization.*:52 +@2\.00 ms/)
   })
 
-  test('in a small terminal there is one pane at a time', () => {
+  test('shows one pane at a time on a small terminal', () => {
     const size = { columns: 40, rows: 10 }
     const state = recorded()
     expect(linesOf(state, FRESH, size)[0]).toMatch(/^┌\[Requests 1\]/)
@@ -105,13 +105,13 @@ describe('what is to be seen', () => {
     expect(linesOf(state, typed(state, ['tab', 'tab'], FRESH, size), size)[0]).toMatch(/^┌\[Detail: authorization/)
   })
 
-  test('without colours the cursor and the pane in front are marked by characters', () => {
+  test('marks the cursor and the active pane with characters when there are no colours', () => {
     const lines = linesOf(recorded(3))
     expect(cursors(lines).length).toBeGreaterThan(0)
     expect(lines[0]).toContain('[Requests 3]')
   })
 
-  test('a body is decoded, bytes are not', () => {
+  test('decodes a text body, but not binary data', () => {
     const recorder = new Recorder()
     recorder.start()
     const text = Buffer.from('{"model":"gpt"}').toString('base64')
@@ -121,7 +121,7 @@ describe('what is to be seen', () => {
     expect(linesOf(addEvents(EMPTY, recorder.events)).join('\n')).toContain('3 bytes that are not text: ff00fe')
   })
 
-  test('events that were lost are counted: of the request, and of all whichever is looked at', () => {
+  test('counts lost events per request and in total', () => {
     const recorder = new Recorder()
     recorder.refused('r1', '/one')
     recorder.start('r2', '/two')
@@ -136,7 +136,7 @@ describe('what is to be seen', () => {
     for (const lines of [first, second]) expect(lines.at(-1)).toContain('recording 127.0.0.1:15000  13 events lost')
   })
 
-  test('why the stream ended, and the exit code', () => {
+  test('shows why the stream ended and the exit code', () => {
     const lost = linesOf(EMPTY, FRESH, NORMAL, { text: 'the connection broke.', code: 4 })
     expect(lost.at(-1)).toContain('exit code 4: the connection broke.')
   })
@@ -146,7 +146,7 @@ describe('keys', () => {
   const state = recorded(50)
   const title = (browse: Browse, now = state) => linesOf(now, browse)[0]!
 
-  test('the newest request is followed until the cursor leaves it', () => {
+  test('the newest request is selected until the cursor moves', () => {
     expect(title(FRESH)).toContain('/v1/chat/50')
     const more = recorded(60)
     expect(title(FRESH, more)).toContain('/v1/chat/60')
@@ -156,26 +156,26 @@ describe('keys', () => {
     expect(title(typed(state, ['j'], moved), more)).toContain('/v1/chat/60')
   })
 
-  test('g G and pages', () => {
+  test('g, G and page keys move the cursor', () => {
     expect(title(typed(state, ['g']))).toContain('/v1/chat/1:')
     expect(title(typed(state, ['g', 'pageDown']))).toMatch(/\/v1\/chat\/1\d/)
     expect(title(typed(state, ['home', 'end']))).toContain('/v1/chat/50')
     expect(title(typed(state, ['g', 'up']))).toContain('/v1/chat/1:')
   })
 
-  test('the cursor of a long list is always on the screen', () => {
+  test('the cursor in a long list always stays visible', () => {
     for (const keys of [['g'], ['g', 'pageDown'], ['k', 'k', 'k'], ['G']]) {
       expect(cursors(linesOf(state, typed(state, keys)))[0]).toMatch(/│ ▸ /)
     }
   })
 
-  test('steps: choosing one keeps its request while others come in', () => {
+  test('a selected step keeps its request while others arrive', () => {
     const chosen = typed(state, ['tab', 'g'])
     expect(linesOf(recorded(60), chosen).join('\n')).toContain('Detail: request')
     expect(title(chosen, recorded(60))).toContain('/v1/chat/50')
   })
 
-  test('the detail scrolls, and no further than its end', () => {
+  test('the detail pane scrolls only to its end', () => {
     const first = linesOf(state, typed(state, ['tab', 'tab']))
     const size = { columns: 60, rows: 14 }
     const end = typed(state, ['tab', 'tab', 'G'], FRESH, size)
@@ -184,7 +184,7 @@ describe('keys', () => {
     expect(typed(state, ['g'], end, size).top).toBe(0)
   })
 
-  test('filter: typed, corrected, kept, cleared', () => {
+  test('a filter can be typed, corrected, kept and cleared', () => {
     const filtered = typed(state, ['/', '/', '4', 'x', 'backspace', '9', 'enter'])
     expect(title(filtered)).toContain('[Requests 1 of 50 //49]')
     expect(title(filtered)).toContain('/v1/chat/49')
@@ -193,7 +193,7 @@ describe('keys', () => {
     expect(typed(state, ['/', 'q']).quit).toBeUndefined()
   })
 
-  test('a failure behind a status that tells of none is marked in the list', () => {
+  test('marks a failure hidden behind a successful status in the list', () => {
     const recorder = new Recorder()
     recorder.start('r1', '/grpc')
     recorder.add({ type: 'requestFinished', status: 200, error: 'authorization failed', bytes: 0 })
@@ -204,7 +204,7 @@ describe('keys', () => {
     expect(lines.findLast(line => line.includes('▸ POST /fine'))).toMatch(/ 200 {2}/)
   })
 
-  test('a status is found by its number, whatever else holds that number', () => {
+  test('a number filters by status, even if other text contains it', () => {
     const recorder = new Recorder()
     recorder.refused('r1', '/refused')
     recorder.start('403', '/orders/403')
@@ -214,19 +214,19 @@ describe('keys', () => {
     expect(title(typed(both, ['/', 's', '/', '4', '0', '3']), both)).toMatch(/1 of 2 .*\/orders\/403: 200/)
   })
 
-  test('a filter of the pipeline', () => {
+  test('filters the pipeline', () => {
     const lines = linesOf(state, typed(state, ['tab', '/', 'r', 'o', 'u', 't', 'e']))
     expect(lines.join('\n')).toContain('✓ route')
     expect(lines.join('\n')).not.toContain('· listener')
   })
 
-  test('a filter that matches nothing', () => {
+  test('handles a filter without matches', () => {
     expect(
       linesOf(state, typed(state, ['/', '#', '#', 'enter', 'j', 'k', 'tab', 'j', 'tab', 'G'])).join('\n'),
     ).toContain('0 of 50')
   })
 
-  test('pause: the picture stops, what comes is counted, and nothing is lost', () => {
+  test('pausing freezes the screen, counts new requests and loses nothing', () => {
     const paused = typed(state, ['p'])
     const more = recorded(60)
     expect(title(paused, more)).toContain('Requests 50')
@@ -234,7 +234,7 @@ describe('keys', () => {
     expect(title(typed(more, ['p'], paused), more)).toContain('Requests 60')
   })
 
-  test('the menu has every key, filters as one types, runs the chosen line and goes away', () => {
+  test('the menu lists every key, filters while typing, runs the selected entry and closes', () => {
     const tall = { columns: 100, rows: 60 }
     const menu = typed(state, ['?'], FRESH, tall)
     const shown = linesOf(state, menu, tall).join('\n')
@@ -247,7 +247,7 @@ describe('keys', () => {
     expect(typed(state, ['q', 'escape'], menu)).toMatchObject({ menu: undefined, quit: undefined })
   })
 
-  test('q quits, Esc goes back and then quits, Ctrl-C breaks off, wherever one is', () => {
+  test('q quits, Esc goes back and then quits, Ctrl-C interrupts from anywhere', () => {
     expect(typed(state, ['q']).quit).toBe('asked')
     expect(typed(state, ['escape']).quit).toBe('asked')
     expect(typed(state, ['k', 'tab', 'escape'])).toMatchObject({
@@ -261,7 +261,7 @@ describe('keys', () => {
   })
 })
 
-describe('cells', () => {
+describe('text width', () => {
   test.each([
     ['abc', 3, 'abc'],
     ['abcd', 3, 'ab…'],
@@ -272,12 +272,12 @@ describe('cells', () => {
     ['abc', 0, ''],
     ['a\u0301b', 2, 'a\u0301b'],
     ['\u001b[31mred', 20, '␛[31mred'],
-  ])('%j in %i cells', (text, width, shown) => {
+  ])('%j fits into %i cells', (text, width, shown) => {
     expect(cut(text, width)).toBe(shown)
     expect(cellsOf(pad(text, width))).toBe(width)
   })
 
-  test('wrap breaks at words, else anywhere', () => {
+  test('wraps at words if possible', () => {
     expect(wrap('the quick brown fox', 10)).toEqual(['the quick', 'brown fox'])
     expect(wrap('a'.repeat(25), 10)).toEqual(['a'.repeat(10), 'a'.repeat(10), 'a'.repeat(5)])
     expect(wrap('日本語日本語', 5)).toEqual(['日本', '語日', '本語'])

@@ -88,7 +88,7 @@ test.each(scenes.filter(({ size }) => size !== undefined))('$name', async scene 
   await expect(`${shown}\n`).toMatchFileSnapshot(file)
 })
 
-test('colours change nothing of what stands there', async () => {
+test('colours do not change the text', async () => {
   const scene = scenes.find(({ name }) => name === 'refused')!
   const plain = drawn(join(folder, '80x24', 'refused.txt'))
   const coloured = await shownAfter(scene, [80, 24], plain, true)
@@ -96,7 +96,7 @@ test('colours change nothing of what stands there', async () => {
   expect(coloured.text).toContain('\u001b[1m')
 })
 
-test('the reason for a 403 is in sight in fewer than five keystrokes', () => {
+test('the reason for a 403 is visible in fewer than five keystrokes', () => {
   const { keys } = scenes.find(({ name }) => name === 'filter-typed')!
   expect(keys).toEqual(['/', '4', '0', '3'])
   const shown = drawn(join(folder, '80x24', 'filter-typed.txt'))

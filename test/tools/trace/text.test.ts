@@ -6,7 +6,7 @@ import { Recorder } from '../events/recorded-events.ts'
 
 const show = (recorder: Recorder) => requestText(addEvents(EMPTY, recorder.events).requests[0]!, plainPaint)
 
-test('a tree with times, config lines, routes that were passed over and what is inside of what', () => {
+test('prints a tree with times, config lines, skipped routes and nested steps', () => {
   const recorder = new Recorder()
   recorder.refused()
   expect(show(recorder)).toBe(`POST http://api.example.com/v1/chat  403 in 4.10 ms  r1, 10.1.2.3:51000, 12:30:45
@@ -23,7 +23,7 @@ test('a tree with times, config lines, routes that were passed over and what is 
 `)
 })
 
-test('a request cut off says so, and how much is missing', () => {
+test('an incomplete request is marked with the number of missing events', () => {
   const recorder = new Recorder()
   recorder.start()
   recorder.add({ type: 'dropped', count: 3 })
@@ -31,7 +31,7 @@ test('a request cut off says so, and how much is missing', () => {
   expect(show(recorder)).toContain('3 events are missing')
 })
 
-test('bytes of a client cannot drive the terminal', () => {
+test('escapes control sequences sent by clients', () => {
   const recorder = new Recorder()
   recorder.start('r1\u001b[1m', '/\u001b[2J\u202e')
   recorder.add({ type: 'policy', policy: 'p\u0007', phase: 'x\ny', result: 'failed' }, { scope: ['s\u001bc'] })
@@ -39,7 +39,7 @@ test('bytes of a client cannot drive the terminal', () => {
   expect(show(recorder)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/)
 })
 
-test('backends that were not chosen stand below the one that was', () => {
+test('lists the backends not selected below the selected one', () => {
   const recorder = new Recorder()
   recorder.start()
   const others = [{ backend: 'small', reason: 'another name' }]

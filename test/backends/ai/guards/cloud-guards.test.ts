@@ -76,7 +76,7 @@ describe('OpenAI moderation', () => {
       },
     ])
   })
-  test('that says nothing fails closed', async () => {
+  test('fails closed on an empty result', async () => {
     await using clouds = await startClouds(() => ({ results: [] }))
     expect((await post(guard(clouds.policies(KEY)))).status).toBe(503)
   })
@@ -87,7 +87,7 @@ describe('Bedrock guardrails', () => {
   const guard = (policies: string, phase = 'request') =>
     `{ streaming: Enabled, ${phase}: [{ bedrockGuardrails: { guardrailIdentifier: g/1, guardrailVersion: "2", region: eu-west-1, ${policies} } }] }`
 
-  test('are asked with a signature of the environment', async () => {
+  test('are called with a request signed with credentials from the environment', async () => {
     await using clouds = await startClouds(() => ({ action: 'NONE', outputs: [], assessments: [] }))
     expect((await post(guard(clouds.policies()), 'hi', ENV)).status).toBe(200)
     const [asked] = clouds.seen
@@ -100,7 +100,7 @@ describe('Bedrock guardrails', () => {
       /^AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE\/\d+\/eu-west-1\/bedrock\/aws4_request/,
     )
   })
-  test('mask what they anonymize, and refuse what they block', async () => {
+  test('mask what they anonymize, and reject what they block', async () => {
     const intervened = (action: string) => ({
       action: 'GUARDRAIL_INTERVENED',
       outputs: [{ text: 'I am {NAME}' }],
@@ -111,7 +111,7 @@ describe('Bedrock guardrails', () => {
     await using blocking = await startClouds(() => intervened('BLOCKED'))
     expect((await post(guard(blocking.policies()), 'I am Joe', ENV)).status).toBe(403)
   })
-  test('look at streams', async () => {
+  test('check streams', async () => {
     await using clouds = await startClouds(({ body }) => ({
       action: 'GUARDRAIL_INTERVENED',
       outputs: body.content.map(({ text }: { text: { text: string } }) => ({
@@ -182,14 +182,14 @@ describe('Azure content safety', () => {
       },
     ])
   })
-  test('looks at long texts in pieces', async () => {
+  test('checks long texts in parts', async () => {
     await using clouds = await startClouds(({ body }) => ({
       categoriesAnalysis: [{ severity: body.text.includes('evil') ? 6 : 0 }],
     }))
     expect((await post(guard(clouds.policies(KEYED), 'analyzeText: {}'), `${'x'.repeat(9998)}evil`)).status).toBe(403)
     expect(clouds.seen).toHaveLength(2)
   })
-  test('detects attacks', async () => {
+  test('detects jailbreak attempts', async () => {
     await using clouds = await startClouds(() => ({ jailbreakAnalysis: { detected: true } }))
     expect((await post(guard(clouds.policies(KEYED), 'detectJailbreak: {}'))).status).toBe(403)
     expect(clouds.seen).toMatchObject([{ path: '/contentsafety/text:detectJailbreak?api-version=2024-02-15-preview' }])

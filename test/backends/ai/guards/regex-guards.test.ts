@@ -8,8 +8,8 @@ const BOTH =
   '{ streaming: Enabled, request: [{ regex: { rules: [{ builtin: ssn }] } }], response: [{ regex: { rules: [{ builtin: ssn }] } }] }'
 const FORMATS = Object.keys(PATHS) as Format[]
 
-describe.each(FORMATS)('a regex guard on %s', format => {
-  test('masks the request and the whole reply', async () => {
+describe.each(FORMATS)('a regex guard for %s', format => {
+  test('masks the request and the complete reply', async () => {
     await using at = await arrange(BOTH, PROVIDERS[format])
     at.upstream.answer((_req, res) => {
       res.setHeader('content-type', 'application/json')
@@ -23,7 +23,7 @@ describe.each(FORMATS)('a regex guard on %s', format => {
     expect(at.upstream.seen[0]?.body).not.toContain(SSN)
   })
 
-  test('masks a stream, wherever it is cut', async () => {
+  test('masks a stream wherever the matched text is split', async () => {
     const text = `a ${SSN}, b 123-45-678, c ${SSN}`
     const masked = 'a <SSN>, b 123-45-678, c <SSN>'
     await using at = await arrange(BOTH, PROVIDERS[format])
@@ -47,7 +47,7 @@ describe.each(FORMATS)('a regex guard on %s', format => {
   })
 })
 
-test('the bytes of a stream may come in any pieces', async () => {
+test('stream bytes may arrive in any chunks', async () => {
   await using at = await arrange(BOTH)
   const bytes = Buffer.from(streamOf('completions', ['héllo 123-', '45-6789 ', 'wörld']))
   for (let cut = 1; cut < bytes.length; cut += 7) {
@@ -61,7 +61,7 @@ test('the bytes of a stream may come in any pieces', async () => {
 })
 
 describe('a converted call', () => {
-  test('is guarded in the format of the client', async () => {
+  test('is guarded in the client’s format', async () => {
     await using at = await arrange(BOTH, 'anthropic')
     at.upstream.answer((_req, res) => {
       res.setHeader('content-type', 'text/event-stream')
@@ -78,7 +78,7 @@ describe('a converted call', () => {
 describe('a guard that rejects', () => {
   const REJECT = `{ request: [{ regex: { action: reject, rules: [{ pattern: "se+cret", name: word }] }, rejection: { body: 'no "way"', status: 451, headers: { set: { x-why: guard } } } }] }`
 
-  test('answers as the file says, and asks nobody', async () => {
+  test('returns the configured response without calling the provider', async () => {
     await using at = await arrange(REJECT)
     const reply = await at.post(PATHS.completions, requestOf('completions', 'a seeecret'))
     expect([reply.status, await reply.text()]).toEqual([451, 'no "way"'])
@@ -87,7 +87,7 @@ describe('a guard that rejects', () => {
     expect((await at.post(PATHS.completions, requestOf('completions', 'fine'))).status).toBe(200)
   })
 
-  test('has a default answer', async () => {
+  test('has a default response', async () => {
     await using at = await arrange('{ request: [{ regex: { action: reject, rules: [{ builtin: email }] } }] }')
     const reply = await at.post(PATHS.completions, requestOf('completions', 'joe@example.com'))
     expect([reply.status, await reply.text()]).toEqual([403, 'The request was rejected due to inappropriate content'])
@@ -119,7 +119,7 @@ describe('a guard that rejects', () => {
     'a prediction': { model: 'm', messages: [], prediction: { type: 'content', content: 'secret' } },
     'a compressed body': undefined,
   }
-  test.each(Object.entries(EVASIONS))('is not evaded by %s', async (name, body) => {
+  test.each(Object.entries(EVASIONS))('is not bypassed by %s', async (name, body) => {
     await using at = await arrange(REJECT)
     if (name === 'a compressed body') {
       const { gzipSync } = await import('node:zlib')
@@ -135,7 +135,7 @@ describe('a guard that rejects', () => {
     expect(at.upstream.seen).toEqual([])
   })
 
-  test('reads what the provider will read of a key that comes twice', async () => {
+  test('reads a duplicate key the way the provider will', async () => {
     await using at = await arrange(REJECT)
     const twice = '{"model":"m","messages":[{"role":"user","content":"secret","content":"fine"}]}'
     expect((await at.post(PATHS.completions, twice)).status).toBe(200)
@@ -165,13 +165,13 @@ describe('scope', () => {
   const masked = (messages: (typeof request)['messages']) =>
     messages.map(each => JSON.stringify(each).includes('<SSN>'))
 
-  test('is the system prompt and the messages when unset', async () => {
+  test('defaults to the system prompt and the messages', async () => {
     expect(masked(await send(''))).toEqual([true, true, false, false])
   })
-  test('takes tool calls and their results in', async () => {
+  test('can include tool calls and their results', async () => {
     expect(masked(await send(', scope: [toolInput, toolOutput]'))).toEqual([false, false, true, true])
   })
-  test('of a reply takes the arguments of calls in when it says so', async () => {
+  test('of a reply can include tool call arguments', async () => {
     await using at = await arrange('{ response: [{ regex: { rules: [{ builtin: ssn }] }, scope: [toolInput] }] }')
     at.upstream.answer((_req, res) => {
       res.setHeader('content-type', 'application/json')
@@ -186,7 +186,7 @@ describe('scope', () => {
   })
 })
 
-test('numbers that a double cannot hold survive a mask beside them', async () => {
+test('numbers too large for a double survive masking elsewhere in the body', async () => {
   await using at = await arrange('{ request: [{ regex: { rules: [{ builtin: ssn }] } }] }', 'anthropic')
   const body = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"${SSN}"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"key":12345678901234567890}}]}]}`
   await at.post(PATHS.messages, body)
@@ -194,7 +194,7 @@ test('numbers that a double cannot hold survive a mask beside them', async () =>
   expect(at.upstream.seen[0]?.body).toContain('<SSN>')
 })
 
-test('a part that a mask has emptied goes', async () => {
+test('removes a content part left empty by masking', async () => {
   await using at = await arrange('{ request: [{ regex: { rules: [{ builtin: ssn }] } }] }')
   const content = ['123-45', '-6789'].map(text => ({ type: 'text', text }))
   await at.post(PATHS.completions, { model: 'm', messages: [{ role: 'user', content }] })

@@ -67,7 +67,7 @@ function masking({ path, body }: Asked): unknown {
 }
 
 describe('a webhook', () => {
-  test('is told the messages and the choices, as the public system does', async () => {
+  test('receives the messages and the choices, as in the public system', async () => {
     await using hook = await startHook(() => pass)
     await using at = await arrange(both(hook.host))
     says(at.upstream, 'completions', 'said')
@@ -107,7 +107,7 @@ describe('a webhook', () => {
     expect(hook.seen[0]?.headers.traceparent).toContain('0af7651916cd43dd8448eb211c80319c')
   })
 
-  test('answers in place of the provider when it rejects', async () => {
+  test('responds in place of the provider when it rejects', async () => {
     await using hook = await startHook(() => ({
       action: { body: 'not here', status_code: 451, reason: 'secret reason' },
     }))
@@ -117,7 +117,7 @@ describe('a webhook', () => {
     expect(at.upstream.seen).toEqual([])
   })
 
-  test('masks in place: what is no text stays', async () => {
+  test('masks in place and keeps non-text parts', async () => {
     await using hook = await startHook(masking)
     await using at = await arrange(onRequest(hook.host))
     const image = { type: 'image_url', image_url: { url: 'https://x/y' } }
@@ -136,7 +136,7 @@ describe('a webhook', () => {
     ])
   })
 
-  test('gets the fields that the file names', async () => {
+  test('receives the configured header fields', async () => {
     await using hook = await startHook(() => pass)
     const headers = `, headers: { ":path": '"/check?m=" + llmRequest.model', ":method": '"PUT"', ":authority": '"guards.test"', x-team: 'request.headers["x-team"]', x-none: 'request.headers["none"]' }, forwardHeaderMatches: [{ name: x-user, value: { exact: joe } }, { name: x-pattern, value: { regex: "a+" } }, { name: content-length }]`
     await using at = await arrange(onRequest(hook.host, headers))
@@ -149,14 +149,14 @@ describe('a webhook', () => {
     expect(asked?.headers).not.toHaveProperty('x-other')
   })
 
-  test('keeps the default path where the expression has no value', async () => {
+  test('keeps the default path when the expression has no value', async () => {
     await using hook = await startHook(() => pass)
     await using at = await arrange(onRequest(hook.host, `, headers: { ":path": 'request.headers["none"]' }`))
     await at.post(PATHS.completions, requestOf('completions', 'hi'))
     expect(hook.seen[0]?.path).toBe('/request')
   })
 
-  test('may be a named backend', async () => {
+  test('can be a named backend', async () => {
     await using hook = await startHook(() => pass)
     const named = `{ request: [{ webhook: { target: { backend: "/hook" } } }] }`
     await using at = await arrange(named, 'openAI', {}, `backends: [{ name: hook, host: "${hook.host}" }]`)
@@ -164,7 +164,7 @@ describe('a webhook', () => {
     expect(hook.seen).toHaveLength(1)
   })
 
-  test('only records in audit', async () => {
+  test('only records its decision in audit mode', async () => {
     await using hook = await startHook(() => ({ action: { body: 'no', status_code: 403, reason: 'why' } }))
     await using at = await arrange(onRequest(hook.host, ', action: audit'))
     expect((await at.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(200)
@@ -172,7 +172,7 @@ describe('a webhook', () => {
   })
 })
 
-describe('what a guard decided', () => {
+describe('a guard decision', () => {
   const reject = { action: { body: 'no', status_code: 403, reason: 'why' } }
   const mask = masking({ path: '/request', body: { messages: [{ role: 'user', content: 'bad' }] } } as Asked)
   const OUTCOMES: [action: string, counted: string, answer: unknown, more: string, status: number, told: object][] = [
@@ -209,7 +209,7 @@ describe('what a guard decided', () => {
   })
 })
 
-describe('a webhook that cannot tell', () => {
+describe('a webhook without a usable answer', () => {
   const ANSWERS: Record<string, [answer: unknown, status?: number]> = {
     'no JSON': ['<html>'],
     'no action': [{}],
@@ -218,25 +218,22 @@ describe('a webhook that cannot tell', () => {
     'a rejection with a bad status': [{ action: { body: 'x', status_code: 99 } }],
     'a status of failure': [pass, 500],
   }
-  test.each(Object.entries(ANSWERS))(
-    'fails closed, and open where the file says so: %s',
-    async (_name, [answer, status]) => {
-      await using hook = await startHook(() => answer, status)
-      await using closed = await arrange(onRequest(hook.host))
-      const reply = await closed.post(PATHS.completions, requestOf('completions', 'hi'))
-      expect([reply.status, (await reply.json()) as unknown]).toMatchObject([
-        503,
-        { error: { message: 'prompt guard failed' } },
-      ])
-      expect(closed.upstream.seen).toEqual([])
-      await using open = await arrange(onRequest(hook.host, ', failureMode: failOpen'))
-      expect((await open.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(200)
-      await using audit = await arrange(onRequest(hook.host, ', action: audit'))
-      expect((await audit.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(503)
-    },
-  )
+  test.each(Object.entries(ANSWERS))('fails closed, or open if configured: %s', async (_name, [answer, status]) => {
+    await using hook = await startHook(() => answer, status)
+    await using closed = await arrange(onRequest(hook.host))
+    const reply = await closed.post(PATHS.completions, requestOf('completions', 'hi'))
+    expect([reply.status, (await reply.json()) as unknown]).toMatchObject([
+      503,
+      { error: { message: 'prompt guard failed' } },
+    ])
+    expect(closed.upstream.seen).toEqual([])
+    await using open = await arrange(onRequest(hook.host, ', failureMode: failOpen'))
+    expect((await open.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(200)
+    await using audit = await arrange(onRequest(hook.host, ', action: audit'))
+    expect((await audit.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(503)
+  })
 
-  test('fails when nobody listens, and when nobody answers in time', async () => {
+  test('fails when it is unreachable or times out', async () => {
     await using nobody = await arrange(onRequest('127.0.0.1:1'))
     expect((await nobody.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(503)
     await using silent = await startHook(() => undefined)
@@ -245,7 +242,7 @@ describe('a webhook that cannot tell', () => {
     expect((await slow.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(503)
   })
 
-  test('fails even where it may: a mask of other messages than it was told', async () => {
+  test('fails even with failOpen when its mask does not match the messages it received', async () => {
     await using hook = await startHook(() => ({ action: { body: { messages: [] } } }))
     await using at = await arrange(onRequest(hook.host, ', failureMode: failOpen'))
     expect((await at.post(PATHS.completions, requestOf('completions', 'hi'))).status).toBe(503)
@@ -260,8 +257,8 @@ const streaming = (format: Format) => ({
   ...(format === 'generateContent' ? {} : { stream: true }),
 })
 
-describe.each(FORMATS)('a webhook on %s', format => {
-  test('masks request, reply and stream', async () => {
+describe.each(FORMATS)('a webhook for %s', format => {
+  test('masks the request, the reply and a stream', async () => {
     await using hook = await startHook(masking)
     await using at = await arrange(both(hook.host), PROVIDERS[format])
     says(at.upstream, format, 'so b', 'ad, ', 'so ba', 'd')
@@ -273,7 +270,7 @@ describe.each(FORMATS)('a webhook on %s', format => {
     expect(repeated.filter(text => text !== said)).toEqual([])
   })
 
-  test('masks over the borders of its windows', async () => {
+  test('masks across window boundaries', async () => {
     await using hook = await startHook(masking)
     await using at = await arrange(both(hook.host), PROVIDERS[format])
     const text = 'x'.repeat(1022) + 'bad'.repeat(300) + 'y'.repeat(700)
@@ -283,7 +280,7 @@ describe.each(FORMATS)('a webhook on %s', format => {
     expect(hook.seen.length).toBeGreaterThan(2)
   })
 
-  test('ends a stream that it rejects with an error of the format', async () => {
+  test('ends a rejected stream with an error in the client’s format', async () => {
     await using hook = await startHook(({ path, body }) =>
       path === '/response' && JSON.stringify(body).includes('evil')
         ? { action: { body: 'stop it', status_code: 451 } }
@@ -321,7 +318,7 @@ describe.each(FORMATS)('a webhook on %s', format => {
       expect(metrics).toMatch(new RegExp(`agentgateway_guardrail_checks_total\\{[^}]*action="${action}"[^}]*\\} 1`))
   })
 
-  test('fails closed in mid-stream', async () => {
+  test('fails closed mid-stream', async () => {
     let calls = 0
     await using hook = await startHook(({ path }) => (path === '/response' && ++calls > 1 ? '<broken>' : pass))
     await using at = await arrange(both(hook.host), PROVIDERS[format])

@@ -63,8 +63,8 @@ const REJECT =
   'guardrails: {request: [{regex: {action: reject, rules: [{pattern: "secret"}]}, rejection: {body: "not that"}}]}'
 const STREAMED = 'guardrails: {streaming: Enabled, response: [{regex: {action: mask, rules: [{pattern: "secret"}]}}]}'
 
-describe('a session', () => {
-  test('is with the model that is configured', async () => {
+describe('a realtime session', () => {
+  test('uses the configured model', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, ', auth: {key: {value: sk-own}}')
     // As OpenAI's SDK for browsers does.
@@ -78,7 +78,7 @@ describe('a session', () => {
     expect(headers).toMatchObject({ authorization: 'Bearer sk-own', 'sec-websocket-protocol': 'realtime' })
   })
 
-  test('counts what all its responses use', async () => {
+  test('records the usage of all its responses', async () => {
     await using server = await startRealtimeServer()
     const catalog = `config: {modelCatalog: [{inline: {providers: {openai: {models: {gpt-realtime: {rates: {input: "4", cacheRead: "1", output: "16", inputAudio: "32", outputAudio: "64"}}}}}}}]}
 frontendPolicies: {accessLog: {add: {in: llm.inputTokens, out: llm.outputTokens, cached: llm.cachedInputTokens, audio: llm.outputAudioTokens, cost: llm.cost.total, by: llm.responseModel}}}`
@@ -99,7 +99,7 @@ frontendPolicies: {accessLog: {add: {in: llm.inputTokens, out: llm.outputTokens,
     expect(line()).toContain('by=gpt-realtime')
   })
 
-  test('is with the target of a virtual model, and not with one that the caller may not use', async () => {
+  test('uses the target of a virtual model, and never a model the caller may not use', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await startGateway(`
 llm:
@@ -115,7 +115,7 @@ llm:
     expect(server.asked).toHaveLength(1)
   })
 
-  test('ends when its budget of tokens is used up, and no other begins until there is a new one', async () => {
+  test('ends when its token budget is used up, and a new one is refused until the budget refills', async () => {
     await using server = await startRealtimeServer()
     const clock = new ManualClock()
     const budget = '  policies: {localRateLimit: [{maxTokens: 50, tokensPerFill: 50, fillInterval: 1s, type: tokens}]}'
@@ -136,7 +136,7 @@ llm:
     await again.closed
   })
 
-  test('asks a service with what each response has used, and ends when that says no', async () => {
+  test('reports the usage of each response to the rate limit service, and ends when it denies', async () => {
     await using server = await startRealtimeServer()
     await using service = await startEnvoyServices({
       shouldRateLimit: ({ descriptors }) => {
@@ -159,8 +159,8 @@ llm:
   })
 })
 
-describe('guards in a session', () => {
-  test('mask what the client says', async () => {
+describe('guards in a realtime session', () => {
+  test('mask client events', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, `, ${MASK}`)
     const client = await open(gateway)
@@ -182,7 +182,7 @@ describe('guards in a session', () => {
     ])
   })
 
-  test('refuse what the client says with an error event, and the session goes on', async () => {
+  test('reject a client event with an error event, without ending the session', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, `, ${REJECT}`)
     const client = await open(gateway)
@@ -198,7 +198,7 @@ describe('guards in a session', () => {
     ])
   })
 
-  test('mask what the provider says over the borders of events, and what repeats it', async () => {
+  test('mask provider text across event boundaries, including events that repeat it', async () => {
     const said = spoken('r', ['a sec', 'ret', ' word'])
     await using server = await startRealtimeServer((_event, send) => said.forEach(send))
     await using gateway = await start(server, `, ${STREAMED}`)
@@ -211,7 +211,7 @@ describe('guards in a session', () => {
     expect(client.events.map(({ type }) => type)).toContain('response.created')
   })
 
-  test('end a response that a service refuses, and let the next one pass', async () => {
+  test('end a response rejected by a webhook, and let the next one pass', async () => {
     let asked = 0
     await using guard = await startGuard(() => (++asked === 1 ? { body: 'no', status_code: 403 } : {}))
     const words = [spoken('r1', ['some', 'thing']), spoken('r2', ['fine'])]
@@ -234,7 +234,7 @@ describe('guards in a session', () => {
     await expect.poll(() => server.heard.map(({ type }) => type)).toContain('response.cancel')
   })
 
-  test('that cannot be asked let nothing pass', async () => {
+  test('let nothing pass when their webhook is unreachable', async () => {
     await using server = await startRealtimeServer()
     const webhook = 'guardrails: {request: [{webhook: {target: {host: "127.0.0.1:1"}}}]}'
     await using gateway = await start(server, `, ${webhook}`)
@@ -253,7 +253,7 @@ async function startGuard(answer: () => object) {
   })
 }
 
-describe('hostile frames', () => {
+describe('malformed frames', () => {
   const hello = (path: string) =>
     `GET ${path} HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n`
 
@@ -278,19 +278,19 @@ describe('hostile frames', () => {
 
   test.each<[string, Buffer, number]>([
     ['without a mask', frame(Buffer.from('{}'), { opcode: 1 }), 1002],
-    ['of an extension', first(0xc1, text('{}')), 1002],
-    ['of an unknown kind', first(0x83, text('{}')), 1002],
-    ['a control frame in pieces', first(0x09, text('')), 1002],
-    ['a control frame that is too long', frame(Buffer.alloc(200), { opcode: 9, masked: true }), 1002],
-    ['that go on with nothing', first(0x80, text('{}')), 1002],
+    ['with an extension bit set', first(0xc1, text('{}')), 1002],
+    ['with an unknown opcode', first(0x83, text('{}')), 1002],
+    ['that fragment a control frame', first(0x09, text('')), 1002],
+    ['with an oversized control payload', frame(Buffer.alloc(200), { opcode: 9, masked: true }), 1002],
+    ['that continue no message', first(0x80, text('{}')), 1002],
     [
-      'invalid frame length',
+      'with an invalid length',
       Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4]),
       1002,
     ],
-    ['that nobody could look at', frame(Buffer.from('{}'), { opcode: 2, masked: true }), 1003],
+    ['with binary data', frame(Buffer.from('{}'), { opcode: 2, masked: true }), 1003],
     ['that are not UTF-8', frame(Buffer.from([0x22, 0xff, 0x22]), { opcode: 1, masked: true }), 1007],
-  ])('%s end a session that is looked at', async (_what, bytes, code) => {
+  ])('%s end a session with guards', async (_what, bytes, code) => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, `, ${MASK}`)
     const { socket, seen, closed } = await raw(gateway)
@@ -301,7 +301,7 @@ describe('hostile frames', () => {
     expect(server.heard).toEqual([])
   })
 
-  test('a message in many frames, byte by byte, with a ping between them, is one message', async () => {
+  test('reassembles a message from many frames, byte by byte, with a ping between them', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, `, ${MASK}`)
     const { socket, seen } = await raw(gateway)
@@ -316,7 +316,7 @@ describe('hostile frames', () => {
     expect(seen.every(({ opcode }) => opcode !== 8)).toBe(true)
   })
 
-  test('members that come twice are sent as they were read', async () => {
+  test('duplicate members are forwarded as the guard read them', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, `, ${MASK}`)
     const { socket } = await raw(gateway)
@@ -327,7 +327,7 @@ describe('hostile frames', () => {
     expect(JSON.stringify(server.heard)).not.toContain('secret')
   })
 
-  test('a provider that breaks off breaks the client off', async () => {
+  test('a dropped provider connection also drops the client connection', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, `, ${STREAMED}`)
     const client = await open(gateway)
@@ -336,7 +336,7 @@ describe('hostile frames', () => {
     expect((await client.closed).wasClean).toBe(false)
   })
 
-  test('a client that breaks off ends the session of the provider', async () => {
+  test('a dropped client connection ends the provider session', async () => {
     await using server = await startRealtimeServer()
     await using gateway = await start(server, `, ${STREAMED}`)
     const { socket } = await raw(gateway)

@@ -233,18 +233,15 @@ describe('a token', () => {
   })
 })
 
-describe('nobody is given the token of somebody else', () => {
+describe('a user’s token stays with that user', () => {
   test.each([
-    ['without a cookie of the browser in which it began', (back: string) => [back, {}] as const],
+    ['without the cookie of the browser that started it', (back: string) => [back, {}] as const],
     ['with another state', (back: string) => [back.replace(/state=\w{4}/, 'state=0000'), undefined] as const],
     [
-      'with the answer of another server',
+      'with the issuer of another server',
       (back: string) => [back.replace(/iss=[^&]+/, 'iss=http://evil.example'), undefined] as const,
     ],
-    [
-      'with an answer that does not say whose it is',
-      (back: string) => [back.replace(/&iss=[^&]+/, ''), undefined] as const,
-    ],
+    ['without an issuer', (back: string) => [back.replace(/&iss=[^&]+/, ''), undefined] as const],
     ['with two states', (back: string) => [`${back}&state=1`, undefined] as const],
     ['with another code', (back: string) => [back.replace(/code=\w{4}/, 'code=0000'), undefined] as const],
   ])('by a return %s', async (_, change) => {
@@ -282,8 +279,8 @@ describe('nobody is given the token of somebody else', () => {
   })
 
   test.each([
-    ['another site', { origin: 'https://evil.example' }],
-    ['another site, as browsers say', { 'sec-fetch-site': 'cross-site' }],
+    ['a cross-site page (Origin)', { origin: 'https://evil.example' }],
+    ['a cross-site page (Sec-Fetch-Site)', { 'sec-fetch-site': 'cross-site' }],
   ])('by a form that %s sends', async (_, headers) => {
     const { gateway } = await setUp()
     const browser = new Browser(gateway)
@@ -318,15 +315,15 @@ describe('nobody is given the token of somebody else', () => {
 
 describe('a target cannot send users', () => {
   test.each([
-    ['to a server that is not https', { authorization_servers: ['http://evil.example'] }, {}],
-    ['to a server inside the network', { authorization_servers: ['https://127.0.0.2:1'] }, {}],
-    ['to what is no address', { authorization_servers: ['javascript:alert(1)'] }, {}],
-    ['to a page that is none', {}, { authorization_endpoint: 'javascript:alert(1)' }],
-    ['to a page that is not https', {}, { authorization_endpoint: 'http://evil.example/authorize' }],
+    ['to a server without HTTPS', { authorization_servers: ['http://evil.example'] }, {}],
+    ['to a server in the internal network', { authorization_servers: ['https://127.0.0.2:1'] }, {}],
+    ['to a javascript: server address', { authorization_servers: ['javascript:alert(1)'] }, {}],
+    ['to a javascript: page', {}, { authorization_endpoint: 'javascript:alert(1)' }],
+    ['to a page without HTTPS', {}, { authorization_endpoint: 'http://evil.example/authorize' }],
     ['to the token endpoint of another server', {}, { token_endpoint: 'http://evil.example/token' }],
-    ['to a server under the name of another one', {}, { issuer: 'https://good.example' }],
+    ['to a server that claims another issuer', {}, { issuer: 'https://good.example' }],
     ['to a server without PKCE', {}, { code_challenge_methods_supported: ['plain'] }],
-    ['to a server that registers nobody', {}, { registration_endpoint: undefined }],
+    ['to a server without client registration', {}, { registration_endpoint: undefined }],
   ])('%s', async (_, resource, metadata) => {
     const { gateway, target } = await setUp()
     Object.assign(target.resource, resource)

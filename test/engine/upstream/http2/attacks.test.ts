@@ -22,7 +22,7 @@ const big = Buffer.alloc(16_384)
 /** What the server sends once stream 1 is open, what becomes of the call, and the code of the GOAWAY. */
 const FATAL: readonly (readonly [string, Buffer, RegExp, number])[] = [
   ['DATA on stream 0', data(0, 'x'), /a stream that is not open/, PROTOCOL],
-  ['DATA on a stream of its own', data(2, 'x'), /a stream that is not open/, PROTOCOL],
+  ['DATA on a server-initiated stream', data(2, 'x'), /a stream that is not open/, PROTOCOL],
   ['DATA on a stream that was never opened', data(3, 'x'), /a stream that is not open/, PROTOCOL],
   ['HEADERS on stream 0', head(0), /a stream that is not open/, PROTOCOL],
   ['HEADERS on a stream that was never opened', head(7), /a stream that is not open/, PROTOCOL],
@@ -30,35 +30,35 @@ const FATAL: readonly (readonly [string, Buffer, RegExp, number])[] = [
   ['RST_STREAM on stream 0', frame(3, 0, 0, u32(8)), /a stream that is not open/, PROTOCOL],
   ['RST_STREAM of three bytes', frame(3, 0, 1, Buffer.alloc(3)), /the wrong size/, SIZE],
   ['WINDOW_UPDATE on a stream that was never opened', frame(8, 0, 9, u32(1)), /a stream that is not open/, PROTOCOL],
-  ['WINDOW_UPDATE by nothing', frame(8, 0, 0, u32(0)), /a WINDOW_UPDATE of 0/, PROTOCOL],
+  ['WINDOW_UPDATE of zero', frame(8, 0, 0, u32(0)), /a WINDOW_UPDATE of 0/, PROTOCOL],
   ['WINDOW_UPDATE of five bytes', frame(8, 0, 0, Buffer.alloc(5)), /the wrong size/, SIZE],
   ['a window beyond 2^31-1', times(2, frame(8, 0, 0, u32(0x7fffffff))), /a window above/, FLOW],
-  ['a first window beyond 2^31-1', frame(4, 0, 0, setting(4, 2 ** 31)), /a window above/, FLOW],
-  ['settings of a stream', frame(4, 0, 1, NOTHING), /a connection frame on a stream/, PROTOCOL],
-  ['settings of five bytes', frame(4, 0, 0, Buffer.alloc(5)), /the wrong size/, SIZE],
-  ['an acknowledgement with settings', frame(4, 1, 0, setting(4, 1)), /the wrong size/, SIZE],
-  ['settings that allow pushes', frame(4, 0, 0, setting(2, 1)), /ENABLE_PUSH/, PROTOCOL],
-  ['a frame size below the least', frame(4, 0, 0, setting(5, 100)), /a MAX_FRAME_SIZE/, PROTOCOL],
-  ['a ping on a stream', frame(6, 0, 1, Buffer.alloc(8)), /a connection frame on a stream/, PROTOCOL],
-  ['a ping of seven bytes', frame(6, 0, 0, Buffer.alloc(7)), /the wrong size/, SIZE],
-  ['a goodbye on a stream', frame(7, 0, 1, Buffer.alloc(8)), /a connection frame on a stream/, PROTOCOL],
-  ['a goodbye of four bytes', frame(7, 0, 0, Buffer.alloc(4)), /the wrong size/, SIZE],
-  ['a priority of four bytes', frame(2, 0, 1, Buffer.alloc(4)), /the wrong size/, SIZE],
+  ['an initial window beyond 2^31-1', frame(4, 0, 0, setting(4, 2 ** 31)), /a window above/, FLOW],
+  ['SETTINGS on a stream', frame(4, 0, 1, NOTHING), /a connection frame on a stream/, PROTOCOL],
+  ['SETTINGS of five bytes', frame(4, 0, 0, Buffer.alloc(5)), /the wrong size/, SIZE],
+  ['a SETTINGS ACK with a payload', frame(4, 1, 0, setting(4, 1)), /the wrong size/, SIZE],
+  ['SETTINGS that enable push', frame(4, 0, 0, setting(2, 1)), /ENABLE_PUSH/, PROTOCOL],
+  ['a maximum frame size below the minimum', frame(4, 0, 0, setting(5, 100)), /a MAX_FRAME_SIZE/, PROTOCOL],
+  ['PING on a stream', frame(6, 0, 1, Buffer.alloc(8)), /a connection frame on a stream/, PROTOCOL],
+  ['PING of seven bytes', frame(6, 0, 0, Buffer.alloc(7)), /the wrong size/, SIZE],
+  ['GOAWAY on a stream', frame(7, 0, 1, Buffer.alloc(8)), /a connection frame on a stream/, PROTOCOL],
+  ['GOAWAY of four bytes', frame(7, 0, 0, Buffer.alloc(4)), /the wrong size/, SIZE],
+  ['PRIORITY of four bytes', frame(2, 0, 1, Buffer.alloc(4)), /the wrong size/, SIZE],
   ['PUSH_PROMISE', frame(5, 4, 1, u32(2)), /a PUSH_PROMISE/, PROTOCOL],
-  ['a frame over the size', frame(0, 0, 1, Buffer.alloc(16_385)), /a frame of 16385 bytes/, SIZE],
+  ['an oversized frame', frame(0, 0, 1, Buffer.alloc(16_385)), /a frame of 16385 bytes/, SIZE],
   ['more padding than payload', frame(0, PADDED, 1, Buffer.of(3, 0, 0)), /more padding/, PROTOCOL],
   ['padding of an empty frame', frame(0, PADDED, 1, NOTHING), /more padding/, PROTOCOL],
-  ['a priority that is cut off', frame(1, END_HEADERS | PRIORITIZED, 1, Buffer.alloc(3)), /more padding/, PROTOCOL],
-  ['a CONTINUATION of nothing', frame(9, END_HEADERS, 1, NOTHING), /an unexpected CONTINUATION/, PROTOCOL],
-  ['DATA within fields', Buffer.concat([head(1, 0), data(1, 'x')]), /an incomplete header block/, PROTOCOL],
+  ['a truncated priority', frame(1, END_HEADERS | PRIORITIZED, 1, Buffer.alloc(3)), /more padding/, PROTOCOL],
+  ['an unexpected CONTINUATION', frame(9, END_HEADERS, 1, NOTHING), /an unexpected CONTINUATION/, PROTOCOL],
+  ['DATA within a header block', Buffer.concat([head(1, 0), data(1, 'x')]), /an incomplete header block/, PROTOCOL],
   [
-    'a CONTINUATION of another stream',
+    'a CONTINUATION on another stream',
     Buffer.concat([head(1, 0), frame(9, 4, 3, NOTHING)]),
     /an incomplete header block/,
     PROTOCOL,
   ],
   [
-    'fields that are not HPACK',
+    'a header block that is not HPACK',
     frame(1, END_HEADERS, 1, Buffer.alloc(6, 0xff)),
     /a header block with an integer/,
     COMPRESSION,
@@ -75,32 +75,17 @@ const FATAL: readonly (readonly [string, Buffer, RegExp, number])[] = [
     /a header block above the limit/,
     CALM,
   ],
-  ['settings without end', times(1100, frame(4, 0, 0, NOTHING)), /too many frames that need an answer/, CALM],
-  ['pings without end', times(1100, frame(6, 0, 0, Buffer.alloc(8))), /too many frames that need an answer/, CALM],
-  [
-    'answered pings without end',
-    times(10_100, frame(6, 1, 0, Buffer.alloc(8))),
-    /too many frames without effect/,
-    CALM,
-  ],
-  ['priorities without end', times(10_100, frame(2, 0, 1, Buffer.alloc(5))), /too many frames without effect/, CALM],
-  ['unknown frames without end', times(10_100, frame(99, 0, 0, NOTHING)), /too many frames without effect/, CALM],
-  ['windows without end', times(10_100, frame(8, 0, 1, u32(1))), /too many frames without effect/, CALM],
-  [
-    'interim replies without end',
-    times(10_100, head(1, 4, [':status', '103'])),
-    /too many frames without effect/,
-    CALM,
-  ],
-  [
-    'empty DATA without end',
-    Buffer.concat([head(1), times(10_100, data(1, ''))]),
-    /too many frames without effect/,
-    CALM,
-  ],
+  ['endless SETTINGS', times(1100, frame(4, 0, 0, NOTHING)), /too many frames that need an answer/, CALM],
+  ['endless PINGs', times(1100, frame(6, 0, 0, Buffer.alloc(8))), /too many frames that need an answer/, CALM],
+  ['endless PING ACKs', times(10_100, frame(6, 1, 0, Buffer.alloc(8))), /too many frames without effect/, CALM],
+  ['endless PRIORITY frames', times(10_100, frame(2, 0, 1, Buffer.alloc(5))), /too many frames without effect/, CALM],
+  ['endless unknown frames', times(10_100, frame(99, 0, 0, NOTHING)), /too many frames without effect/, CALM],
+  ['endless WINDOW_UPDATEs', times(10_100, frame(8, 0, 1, u32(1))), /too many frames without effect/, CALM],
+  ['endless interim responses', times(10_100, head(1, 4, [':status', '103'])), /too many frames without effect/, CALM],
+  ['endless empty DATA', Buffer.concat([head(1), times(10_100, data(1, ''))]), /too many frames without effect/, CALM],
 ]
 
-describe('a server that breaks the connection', () => {
+describe('a server that violates the protocol on the connection', () => {
   test.each(FATAL)('%s', async (_name, bytes, wanted, code) => {
     const server = await raw.startRaw(async connection => {
       await connection.got(raw.HEADERS)
@@ -114,7 +99,7 @@ describe('a server that breaks the connection', () => {
     expect(connection!.frames.find(({ type }) => type === raw.GOAWAY)?.payload.readUInt32BE(4) ?? code).toBe(code)
   })
 
-  test('fails every call on it, and no other connection', async () => {
+  test('fails all calls on it, but no other connection', async () => {
     const server = await raw.startRaw(async (connection, index) => {
       await connection.got(raw.HEADERS, index === 0 ? 3 : 1)
       if (index === 0) connection.send(data(0, 'x'))
@@ -131,14 +116,14 @@ test.each([
   ['HTTP/1.1', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
   ['SSH', Buffer.from('SSH-2.0-OpenSSH_9.2p1 Debian\r\n')],
   ['HTTP/2 without settings', frame(6, 0, 0, Buffer.alloc(8))],
-  ['HTTP/2 that acknowledges first', frame(4, 1, 0, NOTHING)],
-])('a server that speaks %s', async (_name, bytes) => {
+  ['HTTP/2 starting with a SETTINGS ACK', frame(4, 1, 0, NOTHING)],
+])('the call fails when the server speaks %s', async (_name, bytes) => {
   const server = await raw.startRaw(({ socket }) => void socket.write(bytes), 'none')
   const answer = await get(server.port)
   expect(answer.error?.message).toBe('upstream call failed: invalid HTTP/2: the server does not speak HTTP/2')
 })
 
-test('a server that says nothing is given up after the connect timeout', async () => {
+test('a silent server fails after the connect timeout', async () => {
   const clock = new StoppedClock()
   const server = await raw.startRaw(() => {}, 'none')
   const transport = open(clock)
@@ -209,7 +194,7 @@ function text(value: string): Buffer {
   return fields([value, '']).subarray(1, -1)
 }
 
-describe('a server that breaks one call', () => {
+describe('a server that breaks a single stream', () => {
   test.each(LOCAL)('%s', async (name, bytes, wanted, code) => {
     const server = await raw.startRaw(async connection => {
       await connection.got(raw.HEADERS)
@@ -240,13 +225,13 @@ describe('a server that breaks one call', () => {
   }
 })
 
-describe('what is allowed', () => {
+describe('accepts', () => {
   test.each([
     ['padding', frame(0, PADDED, 1, Buffer.from('\x03ok\0\0\0')), 'ok'],
-    ['padding alone', frame(0, PADDED, 1, Buffer.from('\x02\0\0')), ''],
+    ['padding only', frame(0, PADDED, 1, Buffer.from('\x02\0\0')), ''],
     ['an unknown frame', frame(77, 255, 1, big), ''],
     ['an unknown setting', frame(4, 0, 0, setting(0x77, 5)), ''],
-    ['a reset of the whole reply', data(1, '', END_STREAM), ''],
+    ['DATA after the end of the response', data(1, '', END_STREAM), ''],
     ['single bytes', times(500, data(1, 'x')), 'x'.repeat(500)],
   ])('%s', async (_name, bytes, body) => {
     const server = await raw.startRaw(async connection => {
@@ -258,7 +243,7 @@ describe('what is allowed', () => {
     expect(await get(server.port)).toMatchObject({ status: 200, headers: ['x-a', '1'], body })
   })
 
-  test('a head in many frames, interim replies before it, and trailers behind', async () => {
+  test('headers in many frames, with interim responses and trailers', async () => {
     const server = await raw.startRaw(async connection => {
       await connection.got(raw.HEADERS)
       const block = fields([':status', '200', 'x-a', 'b'.repeat(40)])
@@ -271,7 +256,7 @@ describe('what is allowed', () => {
     expect(await get(server.port)).toMatchObject(wanted)
   })
 
-  test('pings and settings are answered', async () => {
+  test('pings and settings, and answers them', async () => {
     const server = await raw.startRaw(async connection => {
       await connection.got(raw.HEADERS)
       connection.send(frame(6, 0, 0, Buffer.from('12345678')), frame(4, 0, 0, setting(1, 0)))
@@ -283,11 +268,11 @@ describe('what is allowed', () => {
   })
 })
 
-describe('goodbyes and refusals', () => {
+describe('GOAWAY and refused streams', () => {
   test.each([
     ['a refused stream', frame(3, 0, 1, u32(REFUSED))],
-    ['a goodbye that leaves it out', frame(7, 0, 0, u32(0, 0))],
-  ])('%s is sent again, once', async (_name, bytes) => {
+    ['a stream excluded by GOAWAY', frame(7, 0, 0, u32(0, 0))],
+  ])('%s is retried once', async (_name, bytes) => {
     let refusals = 0
     const server = await raw.startRaw(async connection => {
       for (let count = 1; ; count++) {
@@ -301,7 +286,7 @@ describe('goodbyes and refusals', () => {
     expect(refusals).toBe(2)
   })
 
-  test('what is under way is finished, and nothing new goes there', async () => {
+  test('calls in flight complete, and new ones use another connection', async () => {
     const server = await raw.startRaw(async (connection, index) => {
       await connection.got(raw.HEADERS)
       if (index === 0) connection.send(head(1), frame(7, 0, 0, u32(1, 0)))
@@ -317,7 +302,7 @@ describe('goodbyes and refusals', () => {
   })
 })
 
-test('a server that takes no calls fails them, and is not dialed for ever', async () => {
+test('a server that accepts no streams fails the calls without endless redialing', async () => {
   const server = await raw.startRaw(
     async connection => {
       for (let count = 1; ; count++) {

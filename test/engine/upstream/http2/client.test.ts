@@ -41,7 +41,7 @@ async function serve(
   return { port: (server.address() as AddressInfo).port, sessions: () => sessions.size }
 }
 
-test('a reply is the same wherever it is cut', async () => {
+test('a response is the same wherever it is split', async () => {
   const block = fields([':status', '200', 'x-a', 'b'])
   const reply = Buffer.concat([
     frame(4, 0, 0, setting(4, 70_000)),
@@ -64,7 +64,7 @@ test('a reply is the same wherever it is cut', async () => {
   }
 })
 
-test('1,000 calls at once to a server that takes 10 at a time', async () => {
+test('completes 1,000 concurrent calls on a server that allows 10 streams', async () => {
   let most = 0
   const { port } = await serve({ settings: { maxConcurrentStreams: 10 } }, stream => {
     const session = stream.session as http2.ServerHttp2Session & { open?: number }
@@ -83,9 +83,9 @@ test('1,000 calls at once to a server that takes 10 at a time', async () => {
 })
 
 test.each([
-  ['in one', (body: Buffer) => body],
+  ['as one buffer', (body: Buffer) => body],
   ['as a stream', (body: Buffer) => Readable.from([body.subarray(0, 1), body.subarray(1, 3e6), body.subarray(3e6)])],
-])('8 MB go up %s and come back, byte for byte', async (_name, bodyOf) => {
+])('8 MB are sent %s and echoed byte for byte', async (_name, bodyOf) => {
   const body = Buffer.alloc(8 << 20, 'large bodies ')
   const { port } = await serve({ settings: { initialWindowSize: 100_000 } }, stream => {
     stream.respond({ ':status': 200 })
@@ -116,7 +116,7 @@ test.each([
   expect(hash.digest('hex')).toBe(createHash('sha1').update(body).digest('hex'))
 })
 
-test('a full receiver stops the server at the window, and it goes on when there is room', async () => {
+test('a paused receiver stops the server at the window, which reopens on resume', async () => {
   const block = Buffer.alloc(16_384, 'x')
   const server = await raw.startRaw(async connection => {
     await connection.got(raw.HEADERS)
@@ -156,7 +156,7 @@ test('a full receiver stops the server at the window, and it goes on when there 
   await pong
 })
 
-test('the request body keeps to the windows, as the server changes them', async () => {
+test('the request body respects flow control windows as the server changes them', async () => {
   const server = await raw.startRaw(
     async connection => {
       await connection.got(raw.HEADERS)
@@ -189,7 +189,7 @@ test('the request body keeps to the windows, as the server changes them', async 
 
 const acked = ({ type, flags }: raw.Frame): boolean => type === raw.SETTINGS && flags === raw.ACK
 
-test('a body that the server does not take is not read', async () => {
+test('a request body is not read when the server grants no window', async () => {
   const server = await raw.startRaw(() => {})
   let read = 0
   const body = new Readable({
@@ -213,7 +213,7 @@ test('a body that the server does not take is not read', async () => {
   expect(reset!.payload.readUInt32BE(0)).toBe(8)
 })
 
-test('calls of one turn leave together', async () => {
+test('calls made in one event loop turn are sent together', async () => {
   const reads: number[] = []
   const server = await raw.startRaw(connection => {
     connection.socket.on('data', (chunk: Buffer) => reads.push(chunk.length))

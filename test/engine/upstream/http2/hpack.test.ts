@@ -90,26 +90,26 @@ describe('the examples of RFC 7541 appendix C', () => {
   })
 })
 
-describe('blocks that are none', () => {
+describe('invalid header blocks', () => {
   test.each([
-    ['an index of nothing', '80'],
+    ['an index of zero', '80'],
     ['an index beyond the table', 'be'],
     ['a name beyond the table', '7f00 0161'],
-    ['a number without an end', 'ff80 8080 8080 01'],
-    ['a number that is cut off', 'ff80'],
-    ['a text that is cut off', '0003 6162'],
+    ['an overlong integer', 'ff80 8080 8080 01'],
+    ['a truncated integer', 'ff80'],
+    ['a truncated string', '0003 6162'],
     ['a name without a value', '0001 61'],
     ['a table larger than allowed', '3fe2 1f'],
-    ['a new size behind a field', '8220'],
-    ['Huffman code with more than seven bits at its end', '0001 6182 1fff'],
-    ['Huffman code that ends with zeros', '0001 6181 18'],
-    ['Huffman code with the end of strings', '0001 6184 ffff ffff'],
+    ['a table size update after a field', '8220'],
+    ['Huffman padding of more than seven bits', '0001 6182 1fff'],
+    ['Huffman padding with zeros', '0001 6181 18'],
+    ['Huffman code with the EOS symbol', '0001 6184 ffff ffff'],
   ])('%s', (_name, block) => {
     expect(() => read(decoder(), hex(block))).toThrow(/^a header block with /)
   })
 })
 
-test('fields beyond the limit are read to their end, and not kept', () => {
+test('headers over the limit are decoded to the end but not kept', () => {
   const of = decoder(100)
   // One entry of 40 bytes, and then a thousand times what it takes two bytes to say.
   expect(read(of, Buffer.concat([hex('4001 6107 6162 6364 6566 67'), Buffer.alloc(1000, 0xbe)]))).toBeUndefined()
@@ -125,8 +125,8 @@ const LISTS = [
   [':method', 'PUT', ':scheme', 'https', ':authority', 'a.test', ':path', '/x?secret', 'user-agent', '\xe9'],
 ]
 
-describe('what the encoder writes', () => {
-  test('is read back, whatever the size of the table', () => {
+describe('encoded headers', () => {
+  test('are decoded correctly for any table size', () => {
     const encoder = new HpackEncoder()
     const of = decoder()
     for (const size of [4096, 100, 0, 60, 4096, 1e6]) {
@@ -135,14 +135,14 @@ describe('what the encoder writes', () => {
     }
   })
 
-  test('takes one byte for what came before twice', () => {
+  test('use one byte per header from the third time on', () => {
     const encoder = new HpackEncoder()
     const sizes = LISTS.slice(0, 3).map(list => encoder.encode(list).length)
     expect(sizes[2]).toBe(6 + 'x-own1'.length + 2)
     expect(sizes[2]).toBeLessThan(sizes[0]!)
   })
 
-  test('keeps secrets, and what clients choose, out of the table', () => {
+  test('keep secrets and client-controlled values out of the table', () => {
     const encoder = new HpackEncoder()
     const list = ['authorization', 'Bearer abc', 'cookie', 'a=b', 'x-own', 'c', ':path', '/x?y=z']
     const blocks = [1, 2, 3].map(() => Buffer.from(encoder.encode(list)).toString('hex'))
@@ -151,7 +151,7 @@ describe('what the encoder writes', () => {
     expect(blocks[0]).toMatch(/^1f08/)
   })
 
-  test('tells both sizes where the table became smaller in between', () => {
+  test('announce both sizes after the table has shrunk and grown again', () => {
     const encoder = new HpackEncoder()
     encoder.resize(0)
     encoder.resize(4096)
@@ -160,7 +160,7 @@ describe('what the encoder writes', () => {
   })
 })
 
-test('a head of every byte that Node sends is read', async () => {
+test('decodes headers of any byte that Node sends', async () => {
   const values = Array.from({ length: 256 }, (_, byte) => String.fromCharCode(byte)).filter(
     char => char === '\t' || (char >= ' ' && char !== '\x7f'),
   )

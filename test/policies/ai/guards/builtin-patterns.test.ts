@@ -20,7 +20,7 @@ const piece = fc.oneof(
 const text = fc.array(piece, { maxLength: 30 }).map(pieces => pieces.join(''))
 
 test.each<Builtin>(['ssn', 'creditCard', 'phoneNumber', 'email', 'caSin'])(
-  '%s is found where RE2 finds it, from wherever one looks',
+  '%s matches like RE2, from any starting position',
   name => {
     const { search } = builtinRule(name)
     const re2 = searchFor(search.source)

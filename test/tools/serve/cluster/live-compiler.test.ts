@@ -189,7 +189,7 @@ async function follow(seed: number, steps: number) {
 /** More of them find what these do not: each must hold. */
 const SEEDS = [3, 6, 7]
 
-test('after any change the same is served and said as if everything were compiled again', async () => {
+test('an incremental compile gives the same config and status as a full one', async () => {
   for (const seed of SEEDS) expect(await follow(seed, 30)).toBeGreaterThan(5)
 })
 
@@ -216,7 +216,7 @@ test('pauses change nothing', async () => {
   expect(pauses).toBeGreaterThan(4 * 12)
 })
 
-test('counts of routes change by what has been added', () => {
+test('route counts in the status are adjusted by the difference', () => {
   const raw = { metadata: { name: 'g', namespace: 'prod' } }
   const resource = { kind: { kind: 'Gateway' }, namespace: 'prod', name: 'g', raw } as unknown as Status['resource']
   const status = {
@@ -241,19 +241,24 @@ const SOUND = { headerModifiers: { request: { set: [{ name: 'x-a', value: 'b' }]
 
 test.each<[string, object, string[], string]>([
   [
-    'a field of a newer release',
+    'a field from a newer release',
     { traffic: { ...SOUND, cors: { newer: true } } },
     ['requestHeaderModifier'],
     'traffic.cors',
   ],
   [
-    'one in a guard: nobody passes',
+    'a newer field in a guard denies every request',
     { traffic: { ...SOUND, basicAuthentication: { newer: true } } },
     ['authorization', 'requestHeaderModifier'],
     'traffic.basicAuthentication',
   ],
-  ['a guard over backends', { backend: { mcp: { authorization: { newer: true } } } }, ['authorization'], 'backend.mcp'],
-])('a policy with a mistake: %s', async (_, spec, inForce, place) => {
+  [
+    'a newer field in a backend guard',
+    { backend: { mcp: { authorization: { newer: true } } } },
+    ['authorization'],
+    'backend.mcp',
+  ],
+])('a policy with an error: %s', async (_, spec, inForce, place) => {
   await using host = await startGateway('{}')
   const { runtime, state } = host.gateway
   const told: string[] = []
@@ -273,7 +278,7 @@ test.each<[string, object, string[], string]>([
   expect(told).toEqual([expect.stringContaining(`AgentgatewayPolicy prod/p: ${place}`)])
 })
 
-test('a backend with a mistake answers nothing, and says so', async () => {
+test('a backend with an error serves nothing and reports it', async () => {
   await using host = await startGateway('{}')
   const { runtime, state } = host.gateway
   const objects = new LiveObjects()

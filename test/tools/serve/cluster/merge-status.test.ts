@@ -13,7 +13,7 @@ const ancestor = (name: string, controllerName: string = CONTROLLER) => ({
 test('entries of others stay, and ours take the room that is left', () => {
   const theirs = Array.from({ length: 15 }, (_, i) => ancestor(`theirs-${i}`, 'example.com/other'))
   const merged = mergeStatus({ status: { ancestors: theirs } }, { ancestors: [ancestor('a'), ancestor('b')] }, 1, NOW)
-  const names = (merged?.ancestors as typeof theirs).map(({ ancestorRef }) => ancestorRef.name)
+  const names = (merged!.ancestors as typeof theirs).map(({ ancestorRef }) => ancestorRef.name)
   expect(names).toEqual([...theirs.map(({ ancestorRef }) => ancestorRef.name), 'a'])
 })
 

@@ -84,7 +84,7 @@ interface RouteStatus {
 const parentsOf = (place: Place, name: string) =>
   (place.cluster.get('HTTPRoute', 'prod', name)?.status as RouteStatus | undefined)?.parents ?? []
 
-test('a Gateway and a route are served, say so, and follow each change', async () => {
+test('serves a Gateway and a route, reports their status and follows changes', async () => {
   await using place = new Place()
   await using upstream = await startUpstream((_, res) => res.end('from the pod'))
   await place.cluster.open()
@@ -126,7 +126,7 @@ test('a Gateway and a route are served, say so, and follow each change', async (
   }, PATIENCE)
 })
 
-test('of several Gateways the one that is named, with the settings of a file', async () => {
+test('serves only the named Gateway, with settings from a file', async () => {
   await using place = new Place()
   await place.cluster.open()
   place.cluster.put(gateway('edge'))
@@ -145,13 +145,13 @@ test('of several Gateways the one that is named, with the settings of a file', a
   expect(() => JSON.parse(place.log.text.split('\n')[0]!)).not.toThrow()
 })
 
-test('settings that are wrong are refused before anything is served', async () => {
+test('invalid settings are rejected before anything is served', async () => {
   await using place = new Place()
   const settings = { file: 'settings.yaml', text: 'config:\n  adminAdress: x\n' }
   await expect(place.serve({ settings })).rejects.toThrow(/^settings\.yaml:2: /)
 })
 
-test('what was served stays served while the API server is away, and changes made meanwhile arrive', async () => {
+test('keeps serving while the API server is down, then catches up with changes', async () => {
   await using place = new Place()
   await place.cluster.open()
   place.cluster.put(gateway('edge'))
@@ -176,7 +176,7 @@ test('what was served stays served while the API server is away, and changes mad
   expect(place.log.text).not.toContain('secret-token')
 })
 
-test('a conflict is settled with what the object says then; entries and conditions of others stay', async () => {
+test('retries a conflicting update and keeps status entries of other controllers', async () => {
   await using place = new Place()
   await place.cluster.open()
   const foreign = { parentRef: { name: 'other' }, controllerName: 'example.com/other', conditions: [] }
@@ -229,7 +229,7 @@ test('conditions of others stay as they are, and belong to the others', async ()
   expect(asked.join()).not.toContain('Seeded')
 })
 
-test('a bad object costs that object only', async () => {
+test('a bad object affects only itself', async () => {
   await using place = new Place()
   await place.cluster.open()
   place.cluster.put(
@@ -266,7 +266,7 @@ test('a bad object costs that object only', async () => {
   )
 })
 
-test('a model that cannot be read says why, and the others are served', async () => {
+test('an unreadable model reports why, and the others are served', async () => {
   await using place = new Place()
   await place.cluster.open()
   const kinds = [{ group: 'agentgateway.dev', kind: 'ProxyModel' }]
@@ -302,7 +302,7 @@ test('a model that cannot be read says why, and the others are served', async ()
   expect(models.data.map(({ id }) => id)).toEqual(['good'])
 })
 
-test('a rule that only the compiler refuses is told of, and the others are served', async () => {
+test('a rule that only the compiler rejects is reported, and the others are served', async () => {
   await using place = new Place()
   await place.cluster.open()
   place.cluster.put(gateway('edge'))
@@ -317,7 +317,7 @@ test('a rule that only the compiler refuses is told of, and the others are serve
   }, PATIENCE)
 })
 
-test('each Gateway has an address of the pool, two may use one port, and an address stays', async () => {
+test('each Gateway gets a stable address from the pool, and two can use the same port', async () => {
   await using place = new Place()
   await place.cluster.open()
   place.cluster.put(gateway('edge'))
@@ -353,7 +353,7 @@ test('each Gateway has an address of the pool, two may use one port, and an addr
   }
 })
 
-test('a port that somebody else has is not programmed until it can be opened', async () => {
+test('a port in use is not programmed until it can be opened', async () => {
   await using place = new Place()
   await place.cluster.open()
   const other = createServer()
@@ -384,7 +384,7 @@ test('a port that somebody else has is not programmed until it can be opened', a
   expect(conditions({ status: listener(1) })).toContain('Programmed=True')
 })
 
-test('of two replicas one writes; when it leaves, the other does', async () => {
+test('only one of two replicas writes status, and the other takes over when it stops', async () => {
   await using place = new Place()
   await place.cluster.open()
   place.cluster.put(gateway('edge'))

@@ -39,8 +39,8 @@ async function gwctl(...argv: readonly string[]) {
 const sent = (name: string, text: string, more = '') =>
   `{name: ${name}, request: {path: /a, json: {say: ${text}}}, expect: {upstream.json: {snapshot: true}${more}}}`
 
-describe('a field that is to be what it was', () => {
-  test('fails until that is saved, then holds until something else comes', async () => {
+describe('a snapshot field', () => {
+  test('fails until its snapshot is saved, then passes until the value changes', async () => {
     write(sent('one', 'hello', ', upstream.header: {snapshot: true}, error: {snapshot: true}'))
     const first = await gwctl()
     expect(first.code).toBe(1)
@@ -62,13 +62,13 @@ describe('a field that is to be what it was', () => {
     expect((await gwctl()).code).toBe(0)
   })
 
-  test('is told to be saved first where it is a credential, too', async () => {
+  test('asks to save a snapshot even for a credential', async () => {
     write('{name: one, request: {path: /}, expect: {upstream.header.authorization: {snapshot: true}}}')
     const { out } = await gwctl()
     expect(out).toContain('expected a snapshot, but none is saved: `gwctl test --update` saves one, got "<redacted>"')
   })
 
-  test('has no member more and none less', async () => {
+  test('must have exactly the saved members', async () => {
     write(sent('one', 'hello'))
     await gwctl('--update')
     write(sent('one', 'hello, and: more'))
@@ -78,7 +78,7 @@ describe('a field that is to be what it was', () => {
     expect((await gwctl()).out).toContain('upstream.json.also  expected "this", got nothing')
   })
 
-  test('is saved for each step and repetition', async () => {
+  test('has a snapshot for each step and repetition', async () => {
     const request = 'request: {path: "/${n}"}'
     write(
       `{name: many, steps: [{repeat: 2, ${request}, expect: {upstream.path: {snapshot: true}}}, {${request}, expect: {status: 200}}]}`,
@@ -91,8 +91,8 @@ describe('a field that is to be what it was', () => {
   })
 })
 
-describe('what is saved', () => {
-  test('of cases that did not run stays, and what no case asks for is told, and goes with an update', async () => {
+describe('saved snapshots', () => {
+  test('of cases that did not run stay, and unused ones are reported and removed by an update', async () => {
     write(sent('one', 'a'), sent('two', 'b'), sent('gone', 'c'))
     await gwctl('--update')
     write(sent('one', 'a'), sent('two', 'changed'))
@@ -104,7 +104,7 @@ describe('what is saved', () => {
     expect(snap()).toBe(before)
   })
 
-  test('of a case that did not come to its end stays', async () => {
+  test('of a case that did not finish stay', async () => {
     const steps = (port: number) =>
       `{name: one, steps: [${[3000, port].map(each => `{request: {path: /a, port: ${each}}, expect: {status: {snapshot: true}}}`).join(', ')}]}`
     write(steps(3000))
@@ -121,7 +121,7 @@ describe('what is saved', () => {
   test.each([
     ['one: [', 'is never closed'],
     ['- a\n', 'it holds no snapshots'],
-  ])('as %j cannot be read, and is written anew', async (text, why) => {
+  ])('in an unreadable file (%j) are reported and rewritten', async (text, why) => {
     write(sent('one', 'a'), '{name: other, request: {path: /}, expect: {status: 200}}')
     writeFileSync(join(folder, 'a.gwtest.yaml.snap'), text)
     const { code, out } = await gwctl()
@@ -136,12 +136,12 @@ test.each([
   ['upstream.json: {say: {snapshot: true}}', 'stands for a whole field'],
   ['upstream.json: {snapshot: true, absent: false}', 'with nothing beside it'],
   ['upstream.json: {snapshot: yes please}', '`snapshot` is true'],
-])('%s is refused', async (expected, why) => {
+])('%s is rejected', async (expected, why) => {
   write(`{name: one, request: {path: /}, expect: {${expected}}}`)
   expect(await gwctl()).toMatchObject({ code: 2, out: expect.stringContaining(why) })
 })
 
-test('tests from stdin have none, and a running gateway saves none', async () => {
+test('tests from stdin have no snapshots, and a running gateway saves none', async () => {
   const io = memoryIo({ cwd: folder, stdin: `config: gateway.yaml\ncases:\n- ${sent('one', 'a')}\n` })
   expect(await main(['test', '-'], io, root)).toBe(1)
   expect(io.stdout.text).toContain('tests from stdin have no snapshots')
