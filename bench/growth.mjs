@@ -2,7 +2,7 @@
 
 import { load } from '../src/config/load.ts'
 import { offlineRuntime } from '../src/config/offline-runtime.ts'
-import { coverage, routeTables, selectListener } from '../src/engine/route-table.ts'
+import { coverage, routeTables } from '../src/engine/route-table.ts'
 import { HeaderList } from '../src/http/headers.ts'
 
 const SIZES = [10, 100, 1000, 10_000]
@@ -50,13 +50,13 @@ async function measure(make, size) {
   const options = { env: {}, tier: 'env', runtime: offlineRuntime(), readReferenced: () => undefined, advice: false }
   const { snapshot } = await load('growth.yaml', text, options)
   const tables = routeTables(snapshot)
-  const all = snapshot.binds[0].listeners
+  const bind = snapshot.binds[0]
   const head = { method: 'GET', scheme: 'http', authority: host, path, headers: new HeaderList() }
   let found = 0
   const run = () => {
-    const listener = selectListener(all, host)
+    const listener = bind.listenerFor(host)
     if (tables.get(listener)?.find(head, host)) found++
-    if (coverage(all, listener, host) === 'own') found++
+    if (coverage(bind, listener, host) === 'own') found++
   }
   const cpu = () => {
     const { user, system } = process.threadCpuUsage()

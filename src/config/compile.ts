@@ -16,6 +16,7 @@ import { compileTelemetry, foldTracing } from './compile-telemetry.ts'
 import { compileTls } from './compile-tls.ts'
 import { frontendSettings } from './frontend-settings.ts'
 import { heldBodies } from './held-bodies.ts'
+import { listenerNames } from './match-order.ts'
 import { partPolicies } from './part-policies.ts'
 import { type BindPlan, bindKey, type ListenerPlan, planListeners, portsOf, type RoutePlan } from './plan-listeners.ts'
 import { Callees } from './references/callees.ts'
@@ -144,6 +145,7 @@ async function compileBind(plan: BindPlan, { settings, connection }: Frontend, a
     connection,
     origin: all.c.document.origin(plan.path),
     listeners,
+    listenerFor: listenerNames(listeners),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Route } from './snapshot.ts'
+import type { Listener, Route } from './snapshot.ts'
 import type { RouteMatch } from './standalone/route-section.ts'
 
 export interface Matched {
@@ -31,4 +31,30 @@ function byName(a: Route, b: Route): number {
 
 function pathLength({ path }: RouteMatch): number {
   return (path.exact ?? path.pathPrefix ?? path.regex!.source).length
+}
+
+/**
+ * Finds the listener that serves a host: its exact name before the longest wildcard before `*` before none; the first
+ * among equals. Takes the same time however many there are.
+ */
+export function listenerNames(listeners: readonly Listener[]): (host: string) => Listener | undefined {
+  const exact = new Map<string, Listener>()
+  /** By suffix, with its leading dot. */
+  const wildcards = new Map<string, Listener>()
+  for (const listener of listeners.toReversed()) {
+    const { hostname } = listener
+    if (hostname.startsWith('*.')) wildcards.set(hostname.slice(1), listener)
+    else exact.set(hostname, listener)
+  }
+  const lengths = [...new Set([...wildcards.keys()].map(({ length }) => length))].sort((a, b) => b - a)
+  const other = exact.get('*') ?? exact.get('')
+  return host => {
+    const named = exact.get(host)
+    if (named) return named
+    for (const length of lengths) {
+      const wild = host.length > length ? wildcards.get(host.slice(-length)) : undefined
+      if (wild) return wild
+    }
+    return other
+  }
 }

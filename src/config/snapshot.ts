@@ -136,6 +136,8 @@ export interface Bind {
   /** All addresses when unset. */
   readonly address?: string
   readonly listeners: readonly Listener[]
+  /** The one that serves a host name: exact name, then the longest wildcard, then the catch-all. */
+  readonly listenerFor: (host: string) => Listener | undefined
   /** The protocol that a connection begins with; `udp` for datagrams, without connections. */
   readonly protocol: 'http' | 'tls' | 'tcp' | 'udp'
   readonly frontend: FrontendSettings

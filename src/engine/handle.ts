@@ -12,7 +12,7 @@ import { callBackend, pickForSession } from './call-backend.ts'
 import type { Downstream } from './downstream.ts'
 import type { Passage, Serving } from './passage.ts'
 import { headOf, mergeQueued, replyFor, replyInDialect } from './respond.ts'
-import { coverage, hostOf, type Matched, selectByServerName, selectListener } from './route-table.ts'
+import { coverage, hostOf, type Matched, selectByServerName } from './route-table.ts'
 import {
   traceArrival,
   traceDeadline,
@@ -119,8 +119,8 @@ function beginTunnel(x: Exchange, bind: Bind): void {
 function findListener(x: Exchange, bind: Bind): Listener {
   // With TLS the server name has selected the listener: the certificate that the client verified is that listener's.
   const listener = x.connection.tls
-    ? selectByServerName(bind.listeners, x.connection.tls.sni)
-    : selectListener(bind.listeners, hostOf(x.request.authority))
+    ? selectByServerName(bind, x.connection.tls.sni)
+    : bind.listenerFor(hostOf(x.request.authority))
   if (x.trace) traceListener(x, bind, listener)
   if (!listener) throw new GatewayError('listenerNotFound')
   x.listener = listener
@@ -129,7 +129,7 @@ function findListener(x: Exchange, bind: Bind): Listener {
 
 /** A connection may carry requests for other hosts; those that another listener serves better are misdirected. */
 function checkCoverage(x: Exchange, bind: Bind, listener: Listener): void {
-  const covered = coverage(bind.listeners, listener, hostOf(x.request.authority))
+  const covered = coverage(bind, listener, hostOf(x.request.authority))
   if (covered === 'misdirected') throw new GatewayError('misdirected')
   if (covered === 'uncovered') throw new GatewayError('routeNotFound')
 }

@@ -1,5 +1,5 @@
 import { type Matched, moreSpecific } from '../config/match-order.ts'
-import type { Listener, Route, RouteGroup, Snapshot, TcpRoute } from '../config/snapshot.ts'
+import type { Bind, Listener, Route, RouteGroup, Snapshot, TcpRoute } from '../config/snapshot.ts'
 import type { RouteMatch } from '../config/standalone/route-section.ts'
 import { hostOf as hostAsWritten } from '../http/authority.ts'
 import type { RequestHead } from '../http/exchange.ts'
@@ -123,36 +123,15 @@ export function routeTables({ binds }: Snapshot, previous?: RouteTables): RouteT
   return tables
 }
 
-/** The listener of a bind that serves a host: exact name, then the longest wildcard, then the catch-all. */
-export function selectListener(listeners: readonly Listener[], host: string): Listener | undefined {
-  let best: Listener | undefined
-  let rank = -1
-  for (const listener of listeners) {
-    const r = hostRank(listener.hostname, host)
-    if (r > rank) {
-      best = listener
-      rank = r
-    }
-  }
-  return best
-}
-
 /** The listener that terminates or passes through TLS for a server name; a client without SNI gets the catch-all. */
-export function selectByServerName(
-  listeners: readonly Listener[],
-  serverName: string | undefined,
-): Listener | undefined {
-  if (serverName !== undefined) return selectListener(listeners, serverName)
-  return listeners.find(listener => listener.hostname === '')
+export function selectByServerName(bind: Bind, serverName: string | undefined): Listener | undefined {
+  if (serverName !== undefined) return bind.listenerFor(serverName)
+  return bind.listeners.find(listener => listener.hostname === '')
 }
 
 /** Whether a listener serves a host, or another one serves it better and the request is misdirected. */
-export function coverage(
-  listeners: readonly Listener[],
-  own: Listener,
-  host: string,
-): 'own' | 'misdirected' | 'uncovered' {
-  const best = selectListener(listeners, host)
+export function coverage(bind: Bind, own: Listener, host: string): 'own' | 'misdirected' | 'uncovered' {
+  const best = bind.listenerFor(host)
   if (best !== undefined && hostRank(best.hostname, host) > hostRank(own.hostname, host)) return 'misdirected'
   return hostRank(own.hostname, host) < 0 ? 'uncovered' : 'own'
 }

@@ -180,6 +180,7 @@ async function run(hooks: Hooks, request: { body?: string } = {}, runtime = offl
     key: 'bind/80',
     port: 80,
     listeners: [listener],
+    listenerFor: () => listener,
     protocol: 'http',
     frontend: frontendSettings([]),
     connection: [],

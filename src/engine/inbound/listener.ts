@@ -153,7 +153,7 @@ export class PortListener implements OpenListener {
     const hello = await prelude.look(readClientHello, frontend.tls.handshakeTimeout)
     if (!hello) return this.#refuse(socket, connection, 'no TLS handshake')
     const { serverName } = hello
-    const listener = selectByServerName(listeners, serverName)
+    const listener = selectByServerName(this.#host.bind(), serverName)
     if (!listener || (!listener.passthrough && !endsTls(listener))) {
       const reason = `no listener serves ${serverName ?? 'connections without a server name'}`
       // A port that never terminates TLS does not send TLS alerts either.

@@ -79,7 +79,7 @@ export function serveExchange(
 export function placeRefused(x: Exchange, host: ListenerHost): void {
   const { tls } = x.connection
   x.bind = host.bind()
-  if (tls) x.listener = selectByServerName(host.bind().listeners, tls.sni)
+  if (tls) x.listener = selectByServerName(host.bind(), tls.sni)
 }
 
 /** The last byte has been sent, or the client disconnected. */

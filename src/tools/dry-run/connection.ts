@@ -8,7 +8,7 @@ import type { Exchange } from '../../http/exchange.ts'
 /** Why the connection is closed before the request is read. Undefined if it is served. */
 export async function refusalOf(x: Exchange, bind: Bind, { heads }: Serving): Promise<string | undefined> {
   const { tls } = x.connection
-  if (tls && !selectByServerName(bind.listeners, tls.sni)) {
+  if (tls && !selectByServerName(bind, tls.sni)) {
     traceArrival(x, heads)
     traceListener(x, bind, undefined)
     return `TLS is refused: no listener serves ${tls.sni ?? 'connections without a server name'}`

@@ -3,7 +3,7 @@ import type { Bind } from '../../config/snapshot.ts'
 import { Failure } from '../../diagnostics/failure.ts'
 import { arrivedExchange } from '../../engine/inbound/arrived-exchange.ts'
 import type { Serving } from '../../engine/passage.ts'
-import { hostOf, selectListener } from '../../engine/route-table.ts'
+import { hostOf } from '../../engine/route-table.ts'
 import { dropListed } from '../../engine/upstream/hop-by-hop.ts'
 import { readAuthority } from '../../http/authority.ts'
 import type { Exchange, RequestHead } from '../../http/exchange.ts'
@@ -163,6 +163,6 @@ function ownName({ listeners }: Bind): string {
 
 function leads({ bind, head }: Arrival, tables: Serving['tables']): boolean {
   const host = hostOf(head.authority)
-  const listener = selectListener(bind.listeners, host)
+  const listener = bind.listenerFor(host)
   return listener !== undefined && tables.get(listener)?.find(head, host) !== undefined
 }
