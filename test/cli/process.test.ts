@@ -59,8 +59,8 @@ test('run limits the memory of short-lived objects, unless the caller does', asy
   const shown = "data:text/javascript,console.log(process.execArgv.filter(option => option.startsWith('--max')).join())"
   const options = async (...args: readonly string[]) =>
     (await gwctl(args.slice(-1), ['--import', shown, ...args.slice(0, -1)])).stdout.split('\n').slice(0, -1)
-  expect(await options('run')).toEqual(['', '--max-semi-space-size=8'])
-  expect(await options('--max-semi-space-size=16', 'run')).toEqual(['--max-semi-space-size=16'])
+  expect(await options('run')).toEqual(['', '--max-semi-space-size=16 --no-allocation-site-pretenuring'])
+  expect(await options('--max-semi-space-size=4', 'run')).toEqual(['--max-semi-space-size=4'])
   expect((await options('version'))[0]).toBe('')
 })
 
