@@ -56,7 +56,8 @@ test('--version prints the package version, alone or with other flags', async ()
 })
 
 test('run limits the memory of short-lived objects, unless the caller does', async () => {
-  const shown = "data:text/javascript,console.log(process.execArgv.filter(option => option.startsWith('--max')).join())"
+  const shown =
+    "data:text/javascript,console.log(process.execArgv.filter(option => /^--(max|no)-/.test(option)).join(' '))"
   const options = async (...args: readonly string[]) =>
     (await gwctl(args.slice(-1), ['--import', shown, ...args.slice(0, -1)])).stdout.split('\n').slice(0, -1)
   expect(await options('run')).toEqual(['', '--max-semi-space-size=16 --no-allocation-site-pretenuring'])
