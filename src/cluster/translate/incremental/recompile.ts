@@ -1,4 +1,5 @@
 import type { Engines } from '../../../config/engines.ts'
+import { listenerNames } from '../../../config/match-order.ts'
 import type { Listener, Snapshot } from '../../../config/snapshot.ts'
 import type { RouteFacts } from '../../../http/exchange.ts'
 import type { Pause } from '../../../runtime/pause.ts'
@@ -176,7 +177,10 @@ function spliced(whole: Snapshot, part: Snapshot, { routes, policies, backends }
       tcpRoutes: inPlace(listener.tcpRoutes, tcpRoutes, own),
     }
   }
-  const binds = whole.binds.map(bind => ({ ...bind, listeners: bind.listeners.map(replaced) }))
+  const binds = whole.binds.map(bind => {
+    const listeners = bind.listeners.map(replaced)
+    return { ...bind, listeners, listenerFor: listenerNames(listeners) }
+  })
   part.credentials.addAll(whole.credentials)
   return {
     ...whole,
