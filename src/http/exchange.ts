@@ -116,8 +116,9 @@ export interface RouteFacts extends ObjectFacts {
 
 export interface AuthFacts {
   jwt?: Readonly<Record<string, unknown>>
-  /** The token that `jwt` was decoded from; never shown. */
+  /** What `jwt` was decoded from, and what the password of `basic` was checked against; never shown. */
   rawToken?: string
+  passwordHash?: string
   apiKey?: Readonly<Record<string, unknown>>
   basic?: { readonly username: string }
 }

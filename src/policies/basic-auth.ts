@@ -65,7 +65,8 @@ export const basicAuth = definePolicy({
     const location = spec.authorizationLocation ?? { header: { name: 'authorization', prefix: 'Basic ' } }
     ctx.hides(location)
     const credential = createCredentialReader(location)
-    const verifier = new PasswordVerifier(readUsers(spec, ctx), helpOf(ctx))
+    const users = readUsers(spec, ctx)
+    const verifier = new PasswordVerifier(users, helpOf(ctx))
     const refuse = compileRefusal(location.header?.name, spec.realm ?? 'Restricted')
     function authenticate(x: Exchange): undefined | Promise<undefined> {
       const sent = credential.read(x)
@@ -83,6 +84,8 @@ export const basicAuth = definePolicy({
     }
     function accept(x: Exchange, username: string): undefined {
       x.auth.basic = { username }
+      const check = users.get(username)
+      if (check) x.auth.passwordHash = check.stored
       credential.strip(x)
     }
     return { request: authenticate, ...bodiesFor([location.expression], ctx.limits) }

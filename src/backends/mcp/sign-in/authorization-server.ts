@@ -40,8 +40,8 @@ export interface Grant {
 /** A sign-in that has begun, with the server that it began at: its reply must come from there. */
 export interface Begun {
   readonly page: URL
-  /** Undefined if the server does not name itself in its reply. */
   readonly issuer: string
+  /** Its reply has to carry `iss` (RFC 9207). */
   readonly namesItself: boolean
   redeem(code: string, x: Exchange): Promise<Grant>
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../../runtime/runtime.ts'
 import { type Grant, GrantRefused } from './authorization-server.ts'
 
 /** Users per target; the one that has not been seen for longest signs in again. */
-const MOST = 10_000
+const MAX_USERS = 10_000
 /** ms before expiry at which a token is refreshed, or a fifth of what it had left; the old one is used meanwhile. */
 const EARLY = 60_000
 /** ms between attempts to refresh a token that is still valid. */
@@ -40,7 +40,7 @@ export class Grants {
       triedAt: Number.NEGATIVE_INFINITY,
       refreshing: undefined,
     })
-    if (this.#held.size > MOST) this.#held.delete(this.#held.keys().next().value as string)
+    if (this.#held.size > MAX_USERS) this.#held.delete(this.#held.keys().next().value as string)
   }
 
   /** The principal's valid grant, refreshed if it is due; undefined if there is none any more. */

@@ -15,7 +15,7 @@ import type { Pending, TargetUsers, Ticket } from './target-users.ts'
 
 /** s. */
 const LIFE = 600
-const LONGEST_FORM = 4096
+const MAX_FORM = 4096
 
 /**
  * The pages on which users sign in at targets. Nobody can sign in for somebody else: where a policy identifies the
@@ -68,7 +68,7 @@ export class SignInPages {
 
   async #begin(x: Exchange): Promise<Reply> {
     if (!this.#isOwnForm(x)) return INVALID
-    const form = formFields((await x.body.buffer(LONGEST_FORM)).toString('utf8'))
+    const form = formFields((await x.body.buffer(MAX_FORM)).toString('utf8'))
     const id = form.get('ticket') ?? ''
     const found = this.#ticket(id)
     if (!found) return EXPIRED

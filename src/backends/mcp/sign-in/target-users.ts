@@ -35,7 +35,7 @@ export interface Pending {
 
 /** ms for an invitation, and for a sign-in. */
 const LIFE = 600_000
-const MOST = 10_000
+const MAX_OPEN = 10_000
 /** RFC 6750, 3.1. */
 const INSUFFICIENT = 'insufficient_scope'
 
@@ -49,9 +49,9 @@ export class SignInState {
 
   constructor(clock: Clock) {
     this.grants = new Grants(clock)
-    this.tickets = new Expiring(clock, LIFE, MOST)
-    this.invited = new Expiring(clock, LIFE, MOST)
-    this.pending = new Expiring(clock, LIFE, MOST)
+    this.tickets = new Expiring(clock, LIFE, MAX_OPEN)
+    this.invited = new Expiring(clock, LIFE, MAX_OPEN)
+    this.pending = new Expiring(clock, LIFE, MAX_OPEN)
   }
 }
 
