@@ -228,7 +228,7 @@ describe('arbitrary provider events', () => {
       'function',
       '__proto__',
     ),
-    fc.oneof(types, fc.jsonValue()),
+    fc.oneof(types, fc.constant({ toString: null }), fc.jsonValue()),
   )
   const event = fc.record({
     name: names,

@@ -54,3 +54,8 @@ export function defined<T extends object>(value: T): { [K in keyof T]: Exclude<T
   for (const key in value) if (value[key] !== undefined) out[key] = value[key]
   return out as { [K in keyof T]: Exclude<T[K], undefined> }
 }
+
+/** For comparisons and messages. Unlike `String`, it never calls what an object names `toString`. */
+export function labelOf(value: unknown): string {
+  return typeof value === 'object' && value !== null ? 'object' : String(value)
+}

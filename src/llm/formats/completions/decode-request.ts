@@ -4,6 +4,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   numberOf,
   objectOf,
@@ -270,7 +271,7 @@ function readTool(value: unknown, at: string): Tool[] {
     ]
   }
   if (tool.type !== undefined && tool.type !== 'function')
-    return [{ name: String(tool.type), foreign: String(tool.type), at }]
+    return [{ name: labelOf(tool.type), foreign: labelOf(tool.type), at }]
   return [{ ...functionTool(requireObject(tool.function, `${at}.function`), at), ...cache }]
 }
 

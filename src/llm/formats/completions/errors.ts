@@ -1,6 +1,6 @@
 import type { ErrorKind, LlmError } from '../../chat/chat.ts'
 import type { ErrorCodec } from '../../chat/codec.ts'
-import { defined, isObject, type JsonObject, textOf } from '../../chat/json.ts'
+import { defined, isObject, type JsonObject, labelOf, textOf } from '../../chat/json.ts'
 
 const TYPES: Readonly<Record<ErrorKind, string>> = {
   invalid: 'invalid_request_error',
@@ -45,7 +45,7 @@ export function decodeError(value: unknown): Partial<LlmError> | undefined {
     const message = textOf(value.message) ?? textOf(value.detail)
     return message === undefined ? undefined : defined({ message, param: textOf(value.param) })
   }
-  const code = typeof error.code === 'number' ? String(error.code) : textOf(error.code)
+  const code = typeof error.code === 'number' ? labelOf(error.code) : textOf(error.code)
   const kind = KINDS[code ?? ''] ?? KINDS[textOf(error.type) ?? '']
   return defined({ kind, message: textOf(error.message), code, param: textOf(error.param) })
 }

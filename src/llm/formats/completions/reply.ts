@@ -5,6 +5,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   numberOf,
   objectOf,
@@ -96,7 +97,7 @@ export function readPieces(content: unknown): { text: string; thoughts: string; 
     if (!isObject(piece)) continue
     if (piece.type === 'thinking') thoughts += readPieces(piece.thinking).text
     else if (typeof piece.text === 'string') text += piece.text
-    else others.push(String(piece.type))
+    else others.push(labelOf(piece.type))
   }
   return { text, thoughts, others }
 }

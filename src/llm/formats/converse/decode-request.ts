@@ -14,6 +14,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   numberOf,
   objectOf,
@@ -95,7 +96,7 @@ export function decodeRequest(body: JsonObject): Chat {
 
 function roleOf(role: unknown, at: string): 'assistant' | 'user' {
   if (role === 'assistant' || role === 'user') return role
-  throw new Untranslatable(`${at}.role`, `there is no role \`${String(role)}\``)
+  throw new Untranslatable(`${at}.role`, `there is no role \`${labelOf(role)}\``)
 }
 
 function readOutput(value: unknown): OutputFormat | undefined {

@@ -14,7 +14,7 @@ import type {
 } from '../../chat/chat.ts'
 import { thinkingFor, withoutSampling } from '../../chat/claude.ts'
 import { argumentsFor, dropCitations, dropPart, isBlank, schemaFor } from '../../chat/content.ts'
-import { defined, isObject, type JsonObject } from '../../chat/json.ts'
+import { defined, isObject, type JsonObject, labelOf } from '../../chat/json.ts'
 import { type Losses, Untranslatable } from '../../chat/losses.ts'
 import {
   allInstructions,
@@ -119,7 +119,7 @@ class ConverseWriter {
     if (user !== undefined) this.#losses.drop(this.#chat.names.user ?? 'user', 'an end user')
     if (!isObject(metadata)) return undefined
     const texts = Object.entries(metadata).filter(([, value]) => typeof value !== 'object')
-    return texts.length === 0 ? undefined : Object.fromEntries(texts.map(([name, value]) => [name, String(value)]))
+    return texts.length === 0 ? undefined : Object.fromEntries(texts.map(([name, value]) => [name, labelOf(value)]))
   }
 
   #output(output: OutputFormat): JsonObject {

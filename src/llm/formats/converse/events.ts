@@ -1,7 +1,7 @@
 import type { ChatEvent, ChatUsage, OpenEvent, StopReason } from '../../chat/chat.ts'
 import type { ErrorCodec, EventReader, EventWriter, RawEvent } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
-import { isObject, isVoid, type JsonObject, objectOf, textOf } from '../../chat/json.ts'
+import { isObject, isVoid, type JsonObject, labelOf, objectOf, textOf } from '../../chat/json.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, encodeError } from './errors.ts'
 import { failedCall, readUsage, stopNameOf, stopOf, writeUsage } from './reply.ts'
@@ -24,13 +24,13 @@ export class ConverseReader implements EventReader {
         out.push({ type: 'start' })
         break
       case 'contentBlockStart':
-        this.#open(String(event.contentBlockIndex), objectOf(event.start), out)
+        this.#open(labelOf(event.contentBlockIndex), objectOf(event.start), out)
         break
       case 'contentBlockDelta':
-        this.#delta(String(event.contentBlockIndex), objectOf(event.delta), out)
+        this.#delta(labelOf(event.contentBlockIndex), objectOf(event.delta), out)
         break
       case 'contentBlockStop':
-        this.#parts.close(String(event.contentBlockIndex), out)
+        this.#parts.close(labelOf(event.contentBlockIndex), out)
         break
       case 'messageStop':
         this.#stopped = true
@@ -196,7 +196,7 @@ function block(name: string, contentBlockIndex: number, rest: JsonObject): strin
 }
 
 function exceptionName({ __type }: JsonObject): string {
-  const name = String(__type)
+  const name = labelOf(__type)
   return name.charAt(0).toLowerCase() + name.slice(1)
 }
 

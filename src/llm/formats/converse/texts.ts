@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, objectOf } from '../../chat/json.ts'
+import { isObject, type JsonObject, labelOf, listOf, objectOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
 import { readConversation } from '../messages/texts.ts'
@@ -98,7 +98,7 @@ function readEvent(event: JsonObject, found: EventTexts): void {
     const start = objectOf(started.start)
     const known = Object.keys(start).every(name => ['toolUse', 'toolResult', 'image'].includes(name))
     if (!known) found.whole('assistant').everything('messages', started, 'start')
-  } else if (isObject(stopped)) found.closes(`${String(stopped.contentBlockIndex)}:`)
+  } else if (isObject(stopped)) found.closes(`${labelOf(stopped.contentBlockIndex)}:`)
   else if (event.messageStart === undefined) {
     found.closes('')
     for (const value of Object.values(event)) if (isObject(value)) readCopies(value, found.wholes)
@@ -108,7 +108,7 @@ function readEvent(event: JsonObject, found: EventTexts): void {
 function readDelta(said: JsonObject, found: EventTexts): void {
   const { contentBlockIndex, delta: given } = said
   const delta = objectOf(given)
-  const key = `${String(contentBlockIndex)}:`
+  const key = `${labelOf(contentBlockIndex)}:`
   const alone = (member: JsonObject): JsonObject => ({ contentBlockDelta: { contentBlockIndex, delta: member } })
   const { toolUse, reasoningContent, ...rest } = delta
   found.piece(key, 'messages', delta, 'text', text => alone({ text }))

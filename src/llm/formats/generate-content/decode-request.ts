@@ -14,6 +14,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   numberOf,
   objectOf,
@@ -91,7 +92,7 @@ export function decodeRequest(body: JsonObject): Chat {
 function roleOf(role: unknown, at: string): Role {
   if (role === 'model') return 'assistant'
   if (role !== undefined && role !== 'user' && role !== 'function')
-    throw new Untranslatable(`${at}.role`, `there is no role \`${String(role)}\``)
+    throw new Untranslatable(`${at}.role`, `there is no role \`${labelOf(role)}\``)
   return 'user'
 }
 
@@ -217,7 +218,7 @@ function readResponse(response: JsonObject, at: string): { parts: Part[]; error?
   const text = plain && (only === 'content' || only === 'output' || only === 'error' || only === 'result')
   return {
     parts: [
-      textPart(text ? String(response[only as string]) : JSON.stringify(response), `${at}.functionResponse.response`),
+      textPart(text ? labelOf(response[only as string]) : JSON.stringify(response), `${at}.functionResponse.response`),
     ],
     ...(only === 'error' ? { error: true } : {}),
   }

@@ -5,6 +5,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   objectOf,
   requireObject,
@@ -43,7 +44,7 @@ const FINISH: Readonly<Record<StopReason, string>> = {
 export function stopOf(finish: unknown, called: boolean): { stop: StopReason; ended?: string } {
   if (finish === 'STOP') return { stop: called ? 'toolCalls' : 'end' }
   if (finish === 'MAX_TOKENS') return { stop: 'length' }
-  if (FILTERS.has(String(finish))) return { stop: 'filter' }
+  if (FILTERS.has(labelOf(finish))) return { stop: 'filter' }
   return { stop: 'other', ...(typeof finish === 'string' ? { ended: finish } : {}) }
 }
 

@@ -1,4 +1,4 @@
-import { defined, isObject, type JsonObject, listOf } from '../../chat/json.ts'
+import { defined, isObject, type JsonObject, labelOf, listOf } from '../../chat/json.ts'
 import type { Losses } from '../../chat/losses.ts'
 
 /** 64-bit integers, which are strings in Google's JSON. */
@@ -46,7 +46,7 @@ export function geminiSchema(schema: unknown, at: string, losses: Losses): JsonO
 /** Types and sizes in Gemini's notation. */
 function shouted(node: JsonObject): JsonObject {
   const { type, properties, items, anyOf } = node
-  const sizes = SIZES.filter(name => node[name] !== undefined).map(name => [name, String(node[name])])
+  const sizes = SIZES.filter(name => node[name] !== undefined).map(name => [name, labelOf(node[name])])
   return defined({
     ...node,
     ...Object.fromEntries(sizes),

@@ -16,6 +16,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   numberOf,
   objectOf,
@@ -199,14 +200,14 @@ function readSource(value: unknown, at: string): Source {
     case 'text':
       return { kind: 'text', text: requireText(source.data, `${at}.data`) }
     default:
-      throw new Untranslatable(at, `a source of type \`${String(source.type)}\` cannot be converted`)
+      throw new Untranslatable(at, `a source of type \`${labelOf(source.type)}\` cannot be converted`)
   }
 }
 
 function readTool(value: unknown, at: string): Tool {
   const tool = requireObject(value, at)
   if (tool.type !== undefined && tool.type !== 'custom') {
-    return { name: textOf(tool.name) ?? String(tool.type), at, foreign: String(tool.type) }
+    return { name: textOf(tool.name) ?? labelOf(tool.type), at, foreign: labelOf(tool.type) }
   }
   return defined({
     name: requireText(tool.name, `${at}.name`),

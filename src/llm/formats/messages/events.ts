@@ -1,7 +1,7 @@
 import type { ChatEvent, ChatUsage, OpenEvent, StopReason } from '../../chat/chat.ts'
 import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
-import { isObject, type JsonObject, objectOf, textOf } from '../../chat/json.ts'
+import { isObject, type JsonObject, labelOf, objectOf, textOf } from '../../chat/json.ts'
 import { findUnread } from '../../chat/members.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { anthropicErrors, decodeError } from './errors.ts'
@@ -39,13 +39,13 @@ export class MessagesReader implements EventReader {
         this.#start(objectOf(event.message), out)
         break
       case 'content_block_start':
-        this.#open(String(event.index), objectOf(event.content_block), out)
+        this.#open(labelOf(event.index), objectOf(event.content_block), out)
         break
       case 'content_block_delta':
-        this.#delta(String(event.index), objectOf(event.delta), out)
+        this.#delta(labelOf(event.index), objectOf(event.delta), out)
         break
       case 'content_block_stop':
-        this.#parts.close(String(event.index), out)
+        this.#parts.close(labelOf(event.index), out)
         break
       case 'message_delta':
         this.#messageDelta(event, out)
@@ -62,7 +62,7 @@ export class MessagesReader implements EventReader {
       case 'ping':
         break
       default:
-        out.push({ type: 'lost', path: String(event.type) })
+        out.push({ type: 'lost', path: labelOf(event.type) })
     }
     return out
   }
@@ -71,11 +71,11 @@ export class MessagesReader implements EventReader {
     const { index } = event
     const lost = (path: string): void => {
       const at = path.replace(/^(?:content_block|delta|message)\./, '')
-      out.push({ type: 'lost', path: index === undefined ? at : `content[${index}].${at}` })
+      out.push({ type: 'lost', path: index === undefined ? at : `content[${labelOf(index)}].${at}` })
     }
     // What belongs to a block that is lost is lost with it.
     const known =
-      index === undefined || event.type === 'content_block_start' || this.#parts.get(String(index)) !== undefined
+      index === undefined || event.type === 'content_block_start' || this.#parts.get(labelOf(index)) !== undefined
     if (known && EVENTS.has(event.type)) findUnread(event, EVENT, '', lost)
   }
 

@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, objectOf } from '../../chat/json.ts'
+import { isObject, type JsonObject, labelOf, listOf, objectOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
 
@@ -109,11 +109,11 @@ const DELTAS: Readonly<Record<string, readonly [member: string, scope: Scope]>> 
 const PIECEWISE = new Set(['text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'mcp_tool_use'])
 
 function readEvent(event: JsonObject, found: EventTexts): void {
-  const key = `${String(event.index)}:`
+  const key = `${labelOf(event.index)}:`
   switch (event.type) {
     case 'content_block_start': {
       const block = objectOf(event.content_block)
-      if (!PIECEWISE.has(String(block.type))) {
+      if (!PIECEWISE.has(labelOf(block.type))) {
         const texts = found.whole('assistant')
         if (!readBlock(block, listOf([]) as unknown[], 'messages', texts, false)) {
           texts.everything('messages', event, 'content_block')
@@ -132,7 +132,7 @@ function readEvent(event: JsonObject, found: EventTexts): void {
     }
     case 'content_block_delta': {
       const delta = objectOf(event.delta)
-      const kind = String(delta.type)
+      const kind = labelOf(delta.type)
       const known = Object.hasOwn(DELTAS, kind) ? DELTAS[kind] : undefined
       if (known) {
         const [name, scope] = known

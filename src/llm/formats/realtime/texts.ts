@@ -1,5 +1,5 @@
 // The texts of OpenAI's Realtime API: https://platform.openai.com/docs/api-reference/realtime. Audio is not inspected.
-import { isObject, type JsonObject, listOf } from '../../chat/json.ts'
+import { isObject, type JsonObject, labelOf, listOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, TextCollector } from '../../guards/texts.ts'
 
@@ -20,7 +20,7 @@ function readClientEvent(event: JsonObject, into: TextCollector): void {
 }
 
 function readItem(item: JsonObject, into: TextCollector): void {
-  const type = String(item.type ?? 'message')
+  const type = labelOf(item.type ?? 'message')
   if (type === 'message') {
     const scope = item.role === 'system' ? 'systemPrompt' : 'messages'
     const texts = into.message(typeof item.role === 'string' ? item.role : 'user', { joint: '\n' })
@@ -39,9 +39,9 @@ function readPart(part: JsonObject, scope: 'messages' | 'systemPrompt', texts: M
 }
 
 function readServerEvent(event: JsonObject, found: EventTexts): void {
-  const type = String(event.type)
-  const place = `${String(event.item_id ?? '')}:`
-  const part = `${place}${String(event.content_index ?? '')}:`
+  const type = labelOf(event.type)
+  const place = `${labelOf(event.item_id ?? '')}:`
+  const part = `${place}${labelOf(event.content_index ?? '')}:`
   if (type.endsWith('.delta') && typeof event.delta === 'string') {
     if (type.endsWith('audio.delta')) {
       found.stays()
@@ -56,9 +56,9 @@ function readServerEvent(event: JsonObject, found: EventTexts): void {
   found.stays()
   if (type.endsWith('.done') || type.endsWith('.completed') || type.endsWith('.failed')) {
     // The texts of an item may end in any order.
-    if (isObject(event.item)) found.closes(`${String(event.item.id ?? '')}:`)
+    if (isObject(event.item)) found.closes(`${labelOf(event.item.id ?? '')}:`)
     else if (isObject(event.response)) {
-      for (const item of listOf(event.response.output)) if (isObject(item)) found.closes(`${String(item.id ?? '')}:`)
+      for (const item of listOf(event.response.output)) if (isObject(item)) found.closes(`${labelOf(item.id ?? '')}:`)
     } else found.closes(event.part === undefined ? `${part}${type.slice(0, type.lastIndexOf('.'))}` : part)
   }
   if (event.logprobs !== undefined) found.drop(event, 'logprobs')

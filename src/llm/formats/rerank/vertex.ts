@@ -1,3 +1,4 @@
+import { labelOf } from '../../chat/json.ts'
 // https://cloud.google.com/generative-ai-app-builder/docs/ranking
 import type { PlainCodec } from '../../chat/plain-conversion.ts'
 import { loseOthers } from '../embeddings/input.ts'
@@ -12,7 +13,7 @@ export const vertexRerank: PlainCodec = {
     return {
       model,
       query,
-      records: texts.map((content, i) => ({ id: String(i), content })),
+      records: texts.map((content, i) => ({ id: labelOf(i), content })),
       topN: most,
       ignoreRecordDetailsInResponse: !echoed,
     }

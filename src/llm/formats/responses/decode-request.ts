@@ -19,6 +19,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   objectOf,
   requireList,
@@ -277,7 +278,7 @@ export function readReasoningItem(item: JsonObject, at: string): ReasoningPart {
 function readTool(value: unknown, at: string): Tool {
   const tool = requireObject(value, at)
   if (tool.type !== 'function' && tool.type !== 'custom') {
-    return { name: textOf(tool.name) ?? String(tool.type), foreign: String(tool.type), at }
+    return { name: textOf(tool.name) ?? labelOf(tool.type), foreign: labelOf(tool.type), at }
   }
   const custom = tool.type === 'custom'
   return defined({

@@ -1,7 +1,7 @@
 import type { ChatEvent, ChatUsage, OpenEvent, StopReason, TokenLogprob } from '../../chat/chat.ts'
 import type { EventReader, EventWriter, RawEvent, ReplyFacts } from '../../chat/codec.ts'
 import { errorOf } from '../../chat/errors.ts'
-import { isObject, type JsonObject, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
+import { isObject, type JsonObject, labelOf, listOf, numberOf, objectOf, textOf } from '../../chat/json.ts'
 import { findUnread, type Member } from '../../chat/members.ts'
 import { cutStream, OpenParts, parseEvent } from '../../chat/open-parts.ts'
 import { decodeError, encodeError } from '../completions/errors.ts'
@@ -75,7 +75,7 @@ export class ResponsesReader implements EventReader {
         this.#arguments(event, textOf(event.delta) ?? '', out)
         break
       case 'response.output_text.annotation.added':
-        out.push({ type: 'lost', path: `output[${event.output_index}].annotations`, what: 'citations' })
+        out.push({ type: 'lost', path: `output[${labelOf(event.output_index)}].annotations`, what: 'citations' })
         break
       case 'response.completed':
       case 'response.incomplete':
@@ -102,7 +102,7 @@ export class ResponsesReader implements EventReader {
   }
 
   #item(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
-    const key = `${event.output_index}:call`
+    const key = `${labelOf(event.output_index)}:call`
     this.#seen.add(event.output_index)
     if (item.type === 'function_call' || item.type === 'custom_tool_call') {
       this.#calls = true
@@ -115,13 +115,15 @@ export class ResponsesReader implements EventReader {
       })
       this.#send(part, textOf(custom ? item.input : item.arguments) ?? '', out)
     } else if (item.type !== 'message' && item.type !== 'reasoning') {
-      out.push({ type: 'lost', path: `output[${event.output_index}]`, what: `\`${item.type}\`` })
+      out.push({ type: 'lost', path: `output[${labelOf(event.output_index)}]`, what: `\`${labelOf(item.type)}\`` })
     }
   }
 
   #itemDone(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
-    const prefix = `${event.output_index}:`
-    findUnread(item, REPLY.output as Member, `output[${event.output_index}]`, path => out.push({ type: 'lost', path }))
+    const prefix = `${labelOf(event.output_index)}:`
+    findUnread(item, REPLY.output as Member, `output[${labelOf(event.output_index)}]`, path =>
+      out.push({ type: 'lost', path }),
+    )
     this.#whole(event, item, out)
     const call = this.#parts.get(`${prefix}call`)
     if (call !== undefined) {
@@ -147,22 +149,22 @@ export class ResponsesReader implements EventReader {
   #reasoning(event: JsonObject, item: JsonObject, out: ChatEvent[]): void {
     const encrypted = textOf(item.encrypted_content)
     if (!encrypted) return
-    const key = `${event.output_index}:reasoning`
+    const key = `${labelOf(event.output_index)}:reasoning`
     const part = this.#parts.get(key)
     if (part !== undefined) out.push({ type: 'signature', part, signature: encrypted })
     else out.push({ type: 'delta', part: this.#parts.open(key, 'redacted', 0, out), text: encrypted })
   }
 
   #arguments(event: JsonObject, text: string, out: ChatEvent[]): void {
-    const part = this.#parts.get(`${event.output_index}:call`)
+    const part = this.#parts.get(`${labelOf(event.output_index)}:call`)
     if (part !== undefined) this.#send(part, text, out)
   }
 
   #key(event: JsonObject, kind: string): string {
     // The summaries of an item form one text here.
     return kind === 'reasoning'
-      ? `${event.output_index}:reasoning`
-      : `${event.output_index}:${kind}:${event.content_index}`
+      ? `${labelOf(event.output_index)}:reasoning`
+      : `${labelOf(event.output_index)}:${kind}:${event.content_index}`
   }
 
   #text(event: JsonObject, kind: 'text' | 'refusal' | 'reasoning', text: string, out: ChatEvent[]): void {
@@ -346,7 +348,7 @@ export class ResponsesWriter implements EventWriter {
     let out = ''
     for (const part of [...this.#items.keys()]) out += this.#close(part)
     const response = finished(this.#about, this.#stop, this.#output, this.#usage)
-    return out + this.#event(`response.${String(response.status)}`, { response })
+    return out + this.#event(`response.${labelOf(response.status)}`, { response })
   }
 
   #fail({ code, message }: JsonObject): string {

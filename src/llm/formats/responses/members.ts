@@ -1,3 +1,4 @@
+import { labelOf } from '../../chat/json.ts'
 import { byType, type Members, whole } from '../../chat/members.ts'
 
 const PART = byType({
@@ -25,7 +26,7 @@ const ITEMS: Readonly<Record<string, Members>> = {
 }
 
 export const REQUEST: Members = {
-  input: ({ type = 'message' }) => ITEMS[String(type)],
+  input: ({ type = 'message' }) => ITEMS[labelOf(type)],
   tools: byType({
     function: whole('type', 'name', 'description', 'parameters', 'strict'),
     custom: whole('type', 'name', 'description', 'format'),

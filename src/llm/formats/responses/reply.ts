@@ -5,6 +5,7 @@ import {
   defined,
   isObject,
   type JsonObject,
+  labelOf,
   listOf,
   numberOf,
   objectOf,
@@ -31,7 +32,7 @@ export function decodeReply(value: unknown): ChatReply {
   const reply = requireObject(value, '')
   if (reply.status !== undefined && reply.status !== 'completed' && reply.status !== 'incomplete') {
     const said = textOf(objectOf(reply.error).message)
-    throw new Untranslatable('status', said ?? `the provider answered with status \`${String(reply.status)}\``)
+    throw new Untranslatable('status', said ?? `the provider answered with status \`${labelOf(reply.status)}\``)
   }
   const parts = listOf(reply.output).flatMap((item, i) => readItem(requireObject(item, `output[${i}]`), `output[${i}]`))
   const calls = parts.some(({ kind }) => kind === 'toolCall')

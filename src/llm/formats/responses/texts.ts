@@ -1,4 +1,4 @@
-import { isObject, type JsonObject, listOf, objectOf } from '../../chat/json.ts'
+import { isObject, type JsonObject, labelOf, listOf, objectOf } from '../../chat/json.ts'
 import type { EventTexts, FormatTexts } from '../../guards/format-texts.ts'
 import type { MessageTexts, Scope, TextCollector } from '../../guards/texts.ts'
 
@@ -46,7 +46,7 @@ function readRequest(body: JsonObject, into: TextCollector): void {
 }
 
 function readItem(item: JsonObject, list: unknown[], at: number, into: TextCollector): void {
-  const type = String(item.type ?? 'message')
+  const type = labelOf(item.type ?? 'message')
   if (type === 'message') {
     const scope = item.role === 'system' || item.role === 'developer' ? 'systemPrompt' : 'messages'
     const texts = into.message(typeof item.role === 'string' ? item.role : 'user', { joint: '\n' })
@@ -98,9 +98,9 @@ function readPart(part: JsonObject, into: TextCollector): void {
 const NO_TEXT = /audio\.delta$|image/
 
 function readEvent(event: JsonObject, found: EventTexts): void {
-  const type = String(event.type)
-  const place = `${String(event.output_index ?? event.item_id ?? '')}:`
-  const part = `${place}${String(event.content_index ?? event.summary_index ?? '')}:`
+  const type = labelOf(event.type)
+  const place = `${labelOf(event.output_index ?? event.item_id ?? '')}:`
+  const part = `${place}${labelOf(event.content_index ?? event.summary_index ?? '')}:`
   if (type.endsWith('.delta') && typeof event.delta === 'string' && !NO_TEXT.test(type)) {
     const scope = /arguments|tool_call_input|code/.test(type) ? 'toolInput' : 'messages'
     const { logprobs: _, obfuscation: __, ...rest } = event
